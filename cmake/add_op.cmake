@@ -1,0 +1,35 @@
+# add_op(NAME FUNCTIONS f1 f2 ...)
+#
+# Adds ops/NAME.h and ops/NAME.cpp to the library and the header to <heed/ops.h>, and tells the tests which
+# functions it exports: a function without an OpCase fails the run. Stops the configure step when a file is missing.
+function(add_op name)
+  cmake_parse_arguments(PARSE_ARGV 1 op "" "" "FUNCTIONS")
+  if(op_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "add_op(${name}): unexpected '${op_UNPARSED_ARGUMENTS}'; expected FUNCTIONS f1 f2 ...")
+  endif()
+  set(required ops/${name}.h ops/${name}.cpp)
+  if(PROJECT_IS_TOP_LEVEL)
+    list(APPEND required tests/ops/${name}_test.cpp)
+  endif()
+  foreach(file IN LISTS required)
+    if(NOT EXISTS "${heed_SOURCE_DIR}/${file}")
+      message(FATAL_ERROR "add_op(${name}): ${file} is missing. An op is three files, ops/${name}.h, ops/${name}.cpp "
+                          "and tests/ops/${name}_test.cpp, and one line in ops/CMakeLists.txt.")
+    endif()
+  endforeach()
+  target_sources(heed PRIVATE "${heed_SOURCE_DIR}/ops/${name}.h" "${heed_SOURCE_DIR}/ops/${name}.cpp")
+  set_property(GLOBAL APPEND PROPERTY HEED_OP_HEADERS "${heed_SOURCE_DIR}/ops/${name}.h")
+  foreach(function IN LISTS op_FUNCTIONS)
+    set_property(GLOBAL APPEND PROPERTY HEED_EXPORTED_OPS "HEED_EXPORTED_OP(${name}, ${function})")
+  endforeach()
+endfunction()
+
+# add_op_helper(NAME): a header that several ops share, ops/NAME.h, with ops/NAME.cpp if there is one.
+# It is installed but not part of <heed/ops.h>.
+function(add_op_helper name)
+  target_sources(heed PRIVATE "${heed_SOURCE_DIR}/ops/${name}.h")
+  if(EXISTS "${heed_SOURCE_DIR}/ops/${name}.cpp")
+    target_sources(heed PRIVATE "${heed_SOURCE_DIR}/ops/${name}.cpp")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY HEED_HELPER_HEADERS "${heed_SOURCE_DIR}/ops/${name}.h")
+endfunction()

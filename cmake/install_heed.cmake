@@ -1,0 +1,39 @@
+# The installed package: headers, library, CMake config and pkg-config file, all relative to the prefix.
+include(CMakePackageConfigHelpers)
+
+set(heed_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/heed")
+
+install(TARGETS heed EXPORT heed-targets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(DIRECTORY core ops nn io check train
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heed"
+  FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE)
+install(FILES "${heed_generated_dir}/include/heed/heed.h" "${heed_generated_dir}/include/heed/ops.h"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heed")
+
+# A static heed needs its dependencies on the user's link line, a shared one brings them along.
+get_target_property(heed_type heed TYPE)
+set(heed_is_static OFF)
+if(heed_type STREQUAL "STATIC_LIBRARY")
+  set(heed_is_static ON)
+  set(heed_pc_requires "Requires: fmt openblas libhwy")
+  set(heed_pc_libs "-lheed ${OpenMP_CXX_FLAGS}")
+else()
+  set(heed_pc_requires "Requires.private: fmt openblas libhwy")
+  set(heed_pc_libs "-lheed")
+endif()
+
+install(EXPORT heed-targets NAMESPACE heed:: DESTINATION "${heed_package_dir}")
+configure_package_config_file(cmake/heed-config.cmake.in "${heed_generated_dir}/heed-config.cmake"
+  INSTALL_DESTINATION "${heed_package_dir}")
+write_basic_package_version_file("${heed_generated_dir}/heed-config-version.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${heed_generated_dir}/heed-config.cmake" "${heed_generated_dir}/heed-config-version.cmake"
+              cmake/FindHeedOpenBLAS.cmake
+  DESTINATION "${heed_package_dir}")
+
+file(RELATIVE_PATH heed_pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+configure_file(cmake/heed.pc.in "${heed_generated_dir}/heed.pc" @ONLY)
+install(FILES "${heed_generated_dir}/heed.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
