@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace heed::io {
+
+/// A file that appears whole or not at all. Bytes go to a temporary file in the same folder; commit() flushes
+/// and syncs it, renames it over `path` and syncs the folder. Without commit() the destructor removes the
+/// temporary file and `path` keeps what it had. Throws    IoError naming path, step and the system's reason,
+/// from the constructor, write and commit.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+  /// Only once, and last.
+  void commit();
+
+ private:
+  void discard();
+  [[noreturn]] void fail_with_errno(std::string_view step);
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  std::FILE* file_ = nullptr;
+};
+
+/// Writes a whole file through AtomicFile.
+void write_file(const std::filesystem::path& path, std::string_view contents);
+
+}  // namespace heed::io
