@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include <heed/core/error.h>
+#include <heed/core/tensor.h>
+
+namespace heed {
+
+// Checks of operations' arguments. Each throws the named error with the grammar of `error_message`, naming
+// operation, argument, what was given and what was expected.
+
+/// `f32[2, 3]`, for messages.
+std::string describe(const Tensor& x);
+
+/// ValueError if x is undefined.
+void check_defined(std::string_view op, std::string_view name, const Tensor& x);
+/// DTypeError unless x is defined and floating.
+void check_floating(std::string_view op, std::string_view name, const Tensor& x);
+/// DTypeError unless x is defined and i32, i64, f32 or f64.
+void check_numeric(std::string_view op, std::string_view name, const Tensor& x);
+/// DTypeError unless x is defined and of one of `allowed`.
+void check_dtype(std::string_view op, std::string_view name, const Tensor& x,
+                 std::initializer_list<DType> allowed);
+/// DTypeError, with a hint to cast, unless both are defined and of one dtype.
+void check_same_dtype(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
+                      const Tensor& b);
+/// ShapeError unless the shapes are equal.
+void check_same_shape(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
+                      const Tensor& b);
+/// ShapeError unless x has exactly this shape; `why` ends the sentence (such as "the last axis of x").
+void check_shape(std::string_view op, std::string_view name, const Tensor& x, const Shape& expected,
+                 std::string_view why = {});
+/// ShapeError unless min_rank <= rank <= max_rank.
+void check_rank(std::string_view op, std::string_view name, const Tensor& x, int min_rank,
+                int max_rank = Shape::max_rank);
+/// ShapeError unless x expands to `shape`.
+void check_expands(std::string_view op, std::string_view name, const Tensor& x, const Shape& shape);
+/// IndexError that names value, position and bound: for class indices, embedding ids, gather.
+[[noreturn]] void fail_index(std::string_view op, std::string_view name, std::int64_t value,
+                             std::int64_t position, std::int64_t bound);
+/// Every element of the integer tensor lies in 0 … bound−1, else `fail_index`. Runs before anything is read
+/// through it.
+void check_indices(std::string_view op, std::string_view name, const Tensor& indices, std::int64_t bound);
+/// ValueError unless `ok`: `op: bad name, name is value; expected expected`.
+void check_value(bool ok, std::string_view op, std::string_view name, double value,
+                 std::string_view expected);
+void check_value(bool ok, std::string_view op, std::string_view name, std::int64_t value,
+                 std::string_view expected);
+
+}  // namespace heed

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <heed/core/tensor.h>
+
+namespace heed {
+
+/// Uninitialised row-major tensor without history.
+Tensor empty(const Shape& shape, DType dtype = DType::f32);
+
+/// Copies elements between tensors of one shape and dtype, whatever their strides. Not recorded.
+void copy_elements(const Tensor& source, Tensor& target);
+
+/// A row-major copy of the elements, without history.
+Tensor copy_of(const Tensor& x);
+
+/// The one operation that core knows: a + b of equal shapes and floating dtype, recorded. Joins gradients.
+Tensor accumulate(const Tensor& a, const Tensor& b);
+
+/// a += b on a tensor that nobody else holds.
+void accumulate_into(Tensor& a, const Tensor& b);
+
+}  // namespace heed

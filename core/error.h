@@ -1,0 +1,56 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// Base of every exception that heed throws on purpose.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Shapes that do not fit together, or a shape that cannot exist.
+class ShapeError : public Error {
+  using Error::Error;
+};
+
+/// A dtype an operation is not defined for, or two dtypes that differ.
+class DTypeError : public Error {
+  using Error::Error;
+};
+
+/// An axis, a position or a class index outside its range.
+class IndexError : public Error {
+  using Error::Error;
+};
+
+/// An argument whose value is outside its domain.
+class ValueError : public Error {
+  using Error::Error;
+};
+
+/// Misuse of the tape: a freed graph, an overwritten saved tensor, an operation without a derivative.
+class GradError : public Error {
+  using Error::Error;
+};
+
+/// A file that cannot be read or written, or whose content is not what it claims to be.
+class IoError : public Error {
+  using Error::Error;
+};
+
+/// The one grammar of messages: `op: problem, given; expected expectation`. Empty parts are left out.
+std::string error_message(std::string_view op, std::string_view problem, std::string_view given,
+                          std::string_view expected);
+
+/// Throws `E` with the message that `error_message` builds.
+template <class E>
+[[noreturn]] void fail(std::string_view op, std::string_view problem, std::string_view given = {},
+                       std::string_view expected = {}) {
+  throw E(error_message(op, problem, given, expected));
+}
+
+}  // namespace heed

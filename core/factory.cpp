@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <heed/core/error.h>
+#include <heed/core/factory.h>
+#include <heed/core/storage.h>
+
+namespace heed {
+
+Tensor full(const Shape& shape, Scalar value, DType dtype) {
+  Tensor y = empty(shape, dtype);
+  y.fill_(value);
+  return y;
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
+Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
+Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+
+Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype) {
+  if (step == 0) fail<ValueError>("arange", "step is 0", {}, "a step other than 0");
+  const std::int64_t span = step > 0 ? stop - start : start - stop;
+  const std::int64_t n = span <= 0 ? 0 : (span - 1) / (step > 0 ? step : -step) + 1;
+  Tensor y = empty({n}, dtype);
+  visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
+    T* data = y.mutable_data<T>();
+    for (std::int64_t i = 0; i < n; ++i) data[i] = static_cast<T>(start + i * step);
+  });
+  return y;
+}
+
+Tensor eye(std::int64_t n, DType dtype) {
+  Tensor y = zeros({n, n}, dtype);
+  View diagonal{{n}, {n + 1}, 0, n};
+  view_of(y, std::move(diagonal)).fill_(1);
+  return y;
+}
+
+template <class T>
+Tensor from_span(std::span<const T> values, const Shape& shape) {
+  if (element_count(shape) != static_cast<std::int64_t>(values.size())) {
+    fail<ShapeError>("from_span", "number of elements differs",
+                     fmt::format("{} values and the shape {}", values.size(), shape.str()),
+                     fmt::format("{} values", element_count(shape)));
+  }
+  Tensor y = empty(shape, dtype_of<T>);
+  std::copy(values.begin(), values.end(), y.mutable_data<T>());
+  return y;
+}
+
+template Tensor from_span(std::span<const bool>, const Shape&);
+template Tensor from_span(std::span<const std::int32_t>, const Shape&);
+template Tensor from_span(std::span<const std::int64_t>, const Shape&);
+template Tensor from_span(std::span<const float>, const Shape&);
+template Tensor from_span(std::span<const double>, const Shape&);
+
+Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
+  View view = contiguous_view(shape);
+  const auto bytes = static_cast<std::size_t>(view.numel) * size_of(dtype);
+  return {Storage::borrow(data, bytes, std::move(release)), std::move(view), dtype};
+}
+
+}  // namespace heed

@@ -1,0 +1,109 @@
+#include <atomic>
+#include <utility>
+
+#include <heed/core/elements.h>
+#include <heed/core/grad_mode.h>
+#include <heed/core/node.h>
+
+namespace heed {
+namespace {
+
+std::atomic<std::int64_t> live_nodes{0};
+std::atomic<std::int64_t> saved_total{0};
+
+// The dead list of this thread. Trivially destructible: tensors may die while the thread is being torn down.
+thread_local Node* dead = nullptr;
+thread_local bool draining = false;
+
+}  // namespace
+
+TapeStats tape_stats() {
+  return {live_nodes.load(std::memory_order_relaxed), saved_total.load(std::memory_order_relaxed)};
+}
+
+Node::Node(const char* op, std::uint64_t order) : op_(op), scope_(current_scope()), order_(order) {
+  live_nodes.fetch_add(1, std::memory_order_relaxed);
+}
+
+Node::~Node() {
+  live_nodes.fetch_sub(1, std::memory_order_relaxed);
+  set_saved_bytes(0);
+}
+
+// Recursive form: delete node → drop its saved tensors and edges → delete their nodes → … A graph is as deep
+// as its longest chain, so instead every node whose count reaches zero is queued, and the outermost call
+// empties the queue.
+void Node::destroy(Node* node) noexcept {
+  node->next_dead_ = dead;
+  dead = node;
+  if (draining) return;
+  draining = true;
+  while (dead != nullptr) {
+    Node* next = dead;
+    dead = next->next_dead_;
+    delete next;
+  }
+  draining = false;
+}
+
+void Node::release() {
+  released_ = true;
+  release_saved();
+  set_saved_bytes(0);
+}
+
+void Node::add_edge(Edge edge) {
+  if (edge_count_ < inline_edges) {
+    edges_[edge_count_] = std::move(edge);
+  } else {
+    if (edge_count_ == inline_edges) {
+      for (Edge& e : edges_) more_edges_.push_back(std::move(e));
+    }
+    more_edges_.push_back(std::move(edge));
+  }
+  ++edge_count_;
+}
+
+void Node::add_output(OutputMeta meta) {
+  if (output_count_ == 0) {
+    output_ = std::move(meta);
+  } else {
+    if (output_count_ == 1) more_outputs_.push_back(output_);
+    more_outputs_.push_back(std::move(meta));
+  }
+  ++output_count_;
+}
+
+void Node::set_saved_bytes(std::int64_t bytes) {
+  if (bytes == saved_bytes_) return;
+  saved_total.fetch_add(bytes - saved_bytes_, std::memory_order_relaxed);
+  saved_bytes_ = bytes;
+}
+
+LeafNode::LeafNode(const Shape& shape, DType dtype) : Node("leaf", 0) { add_output({shape, dtype}); }
+
+void LeafNode::vjp(VjpContext&) {}
+
+void LeafNode::accumulate(Tensor gradient) {
+  const std::lock_guard lock(mutex_);
+  const NoGrad guard;
+  if (grad_.defined()) {
+    accumulate_into(grad_, gradient);
+  } else if (gradient.owns_storage_alone() && gradient.is_contiguous()) {
+    grad_ = std::move(gradient);
+  } else {
+    grad_ = copy_of(gradient);
+  }
+}
+
+Tensor LeafNode::grad() const {
+  const std::lock_guard lock(mutex_);
+  return grad_;
+}
+
+void LeafNode::set_grad(Tensor gradient) {
+  const std::lock_guard lock(mutex_);
+  grad_ = std::move(gradient);
+}
+
+}  // namespace heed

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <heed/core/pool.h>
+#include <heed/core/ref.h>
+#include <heed/core/scope.h>
+#include <heed/core/tensor.h>
+
+namespace heed {
+
+class VjpContext;
+
+/// Where one input of an operation came from. No node: that input needs no gradient.
+struct Edge {
+  Ref<Node> node;
+  std::uint32_t output = 0;
+};
+
+/// Shape and dtype of an output, kept to make zeros and to validate cotangents after the tensor itself is
+/// gone.
+struct OutputMeta {
+  Shape shape;
+  DType dtype = DType::f32;
+};
+
+/// One entry of the tape. Its order number is larger than that of every producer of its inputs, across
+/// threads too.
+class Node : public RefCounted, public Pooled {
+ public:
+  Node(const char* op, std::uint64_t order);
+  virtual ~Node();
+  /// Deletes through a thread-local list, so that dropping a graph of any depth takes constant stack.
+  static void destroy(Node* node) noexcept;
+
+  const char* op() const { return op_; }
+  /// Module path in which the operation ran; null outside of modules.
+  const ScopeName* scope() const { return scope_; }
+  std::uint64_t order() const { return order_; }
+  std::span<const Edge> edges() const { return {edge_data(), edge_count_}; }
+  std::span<const OutputMeta> outputs() const { return {output_data(), output_count_}; }
+  bool released() const { return released_; }
+  std::int64_t saved_bytes() const { return saved_bytes_; }
+
+  virtual bool is_leaf() const { return false; }
+  /// Vector-Jacobian product: reads cotangents of the outputs, sets those of the inputs.
+  virtual void vjp(VjpContext& context) = 0;
+  /// Drops what was saved for `vjp`.
+  void release();
+
+  // Filled once, by `record`.
+  void add_edge(Edge edge);
+  void add_output(OutputMeta meta);
+  void set_saved_bytes(std::int64_t bytes);
+
+ protected:
+  virtual void release_saved() = 0;
+
+ private:
+  const Edge* edge_data() const { return edge_count_ > inline_edges ? more_edges_.data() : edges_.data(); }
+  const OutputMeta* output_data() const { return output_count_ > 1 ? more_outputs_.data() : &output_; }
+
+  static constexpr std::uint32_t inline_edges = 2;
+  const char* op_;
+  const ScopeName* scope_;
+  std::uint64_t order_;
+  Node* next_dead_ = nullptr;
+  std::int64_t saved_bytes_ = 0;
+  std::uint32_t edge_count_ = 0;
+  std::uint32_t output_count_ = 0;
+  bool released_ = false;
+  std::array<Edge, inline_edges> edges_;
+  std::vector<Edge> more_edges_;
+  OutputMeta output_;
+  std::vector<OutputMeta> more_outputs_;
+};
+
+/// The node of a leaf: holds the accumulated gradient, and no pointer back to the tensor.
+class LeafNode final : public Node {
+ public:
+  LeafNode(const Shape& shape, DType dtype);
+  bool is_leaf() const override { return true; }
+  void vjp(VjpContext& context) override;
+  /// Adds a gradient without history. Safe from several threads.
+  void accumulate(Tensor gradient);
+  Tensor grad() const;
+  void set_grad(Tensor gradient);
+
+ private:
+  void release_saved() override {}
+  mutable std::mutex mutex_;
+  Tensor grad_;
+};
+
+/// Counts of the tape, for reports and leak tests.
+struct TapeStats {
+  std::int64_t live_nodes = 0;
+  std::int64_t saved_bytes =
+      0;  ///< bytes that live nodes keep for their vjp; shared buffers count once a node
+};
+TapeStats tape_stats();
+
+}  // namespace heed

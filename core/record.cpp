@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/core/record.h>
+
+namespace heed {
+namespace {
+
+thread_local std::int64_t saved_so_far = 0;
+thread_local std::uint64_t last_order = 0;
+
+}  // namespace
+
+SavedTensor::SavedTensor(Tensor tensor, const char* name, bool is_output, std::uint32_t output)
+    : tensor_(std::move(tensor)), name_(name), output_(output), is_output_(is_output) {
+  if (!tensor_.defined()) return;
+  version_ = tensor_.storage()->version();
+  saved_so_far +=
+      static_cast<std::int64_t>(static_cast<std::size_t>(tensor_.numel()) * size_of(tensor_.dtype()));
+}
+
+SavedTensor save_input(const Tensor& x, const char* name) { return {x, name, false, 0}; }
+
+SavedTensor save_output(const Tensor& y, const char* name, std::uint32_t output) {
+  return {view_of(y, y.view()), name, true, output};
+}
+
+namespace detail {
+
+bool must_record(std::span<const Tensor* const> inputs) {
+  return grad_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Tensor* x) { return x->requires_grad(); });
+}
+
+// Larger than all producers' numbers and than this thread's last one: an order that needs no shared counter.
+std::uint64_t next_order(std::span<const Tensor* const> inputs) {
+  std::uint64_t order = last_order;
+  for (const Tensor* x : inputs) {
+    if (x->requires_grad()) order = std::max(order, x->impl()->node->order());
+  }
+  return last_order = order + 1;
+}
+
+void begin_saving() { saved_so_far = 0; }
+std::int64_t end_saving() { return saved_so_far; }
+
+void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+  for (const Tensor* x : inputs) {
+    if (x->requires_grad()) {
+      node->add_edge({x->impl()->node, x->impl()->output});
+    } else {
+      node->add_edge({});
+    }
+  }
+  for (std::uint32_t i = 0; i < outputs.size(); ++i) {
+    TensorImpl* impl = outputs[i]->impl();
+    const bool is_input =
+        std::any_of(inputs.begin(), inputs.end(), [&](const Tensor* x) { return x->impl() == impl; });
+    if (is_input)
+      fail<GradError>(node->op(), "an output is one of the inputs", {}, "a new tensor (return a view)");
+    if (impl->node) fail<GradError>(node->op(), "an output has history already", {}, "a new tensor");
+    if (!is_floating(impl->dtype)) {
+      fail<GradError>(node->op(), "an output is not floating", describe(*outputs[i]), "f32 or f64");
+    }
+    // A payload that keeps an output by `save_input` would own its own node and never be freed.
+    if (!impl->unique()) {
+      fail<GradError>(node->op(), "an output is held by others when it is recorded", {},
+                      "a tensor held by the operation alone (save it with save_output)");
+    }
+    node->add_output({impl->view.shape, impl->dtype});
+    impl->node = node;
+    impl->output = i;
+  }
+}
+
+}  // namespace detail
+
+bool will_record(std::initializer_list<const Tensor*> inputs) {
+  return detail::must_record({inputs.begin(), inputs.size()});
+}
+
+void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs) {
+  if (!will_record(inputs)) return;
+  fail<GradError>(op, "has no derivative", "an input requires grad",
+                  "inputs without grad (detach) or a NoGrad scope");
+}
+
+}  // namespace heed

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// An interned path of module names such as `blocks.0.attention`. Lives for the whole program.
+struct ScopeName {
+  const ScopeName* parent;
+  std::string name;
+  std::string path() const;
+};
+
+/// Innermost scope of this thread; null outside of all.
+const ScopeName* current_scope() noexcept;
+
+/// Pushes a name for as long as it lives; nodes recorded meanwhile carry the path.
+class Scope {
+ public:
+  explicit Scope(std::string_view name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  const ScopeName* former_;
+};
+
+}  // namespace heed

@@ -1,0 +1,129 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/core/elements.h>
+#include <heed/core/grad_mode.h>
+#include <heed/core/node.h>
+#include <heed/core/strided_loop.h>
+#include <heed/core/tensor.h>
+
+namespace heed {
+
+TensorImpl::TensorImpl(Ref<Storage> s, View v, DType t)
+    : storage(std::move(s)), dtype(t), view(std::move(v)) {}
+TensorImpl::~TensorImpl() = default;
+
+Tensor::Tensor(Ref<Storage> storage, View view, DType dtype)
+    : impl_(new TensorImpl(std::move(storage), std::move(view), dtype)) {}
+
+std::int64_t Tensor::size(int axis) const {
+  if (rank() == 0)
+    fail<IndexError>("size", "a tensor without axes has no size", fmt::format("axis is {}", axis));
+  return impl_->view.shape[normalize_axis("size", axis, rank())];
+}
+
+void Tensor::require_dtype(const char* op, DType wanted) const {
+  if (impl_ && impl_->dtype == wanted) [[likely]]
+    return;
+  check_dtype(op, "tensor", *this, {wanted});
+}
+
+void Tensor::require_single() const {
+  if (numel() == 1) return;
+  fail<ShapeError>("item", "tensor has not one element", fmt::format("it is {}", shape().str()),
+                   "one element");
+}
+
+void Tensor::prepare_write(const char* op) {
+  if (impl_->node && grad_enabled()) {
+    fail<GradError>(op, "in-place write to a tensor with history",
+                    fmt::format("{} made by {}", shape().str(), impl_->node->op()),
+                    "a NoGrad scope, or a detached tensor");
+  }
+  if (has_broadcast_axis(impl_->view)) {
+    fail<ValueError>(op, "in-place write to a view whose indices share elements",
+                     fmt::format("shape {} with strides {}", shape().str(), strides().str()), "a copy of it");
+  }
+  impl_->storage->bump_version();
+}
+
+Tensor& Tensor::fill_(Scalar value) {
+  prepare_write("fill_");
+  visit_dtype(dtype(), [&]<class T>(std::type_identity<T>) {
+    T* data = reinterpret_cast<T*>(storage()->data());
+    const T v = value.to<T>();
+    StridedLoop<1>({&view()}).run_parallel([&](const auto& at, const auto& step, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) data[at[0] + i * step[0]] = v;
+    });
+  });
+  return *this;
+}
+
+Tensor& Tensor::copy_(const Tensor& source) {
+  check_same_dtype("copy_", "target", *this, "source", source);
+  check_same_shape("copy_", "target", *this, "source", source);
+  prepare_write("copy_");
+  copy_elements(source, *this);
+  return *this;
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  const T* from = data<T>() - offset();
+  std::vector<T> result;
+  result.reserve(static_cast<std::size_t>(numel()));
+  const StridedLoop<1> loop({&view()});
+  loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) result.push_back(from[at[0] + i * step[0]]);
+  });
+  return result;
+}
+
+template std::vector<bool> Tensor::to_vector() const;
+template std::vector<std::int32_t> Tensor::to_vector() const;
+template std::vector<std::int64_t> Tensor::to_vector() const;
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<double> Tensor::to_vector() const;
+
+Tensor& Tensor::set_requires_grad(bool value) {
+  check_defined("set_requires_grad", "tensor", *this);
+  if (impl_->node && !impl_->node->is_leaf()) {
+    if (value) return *this;
+    fail<GradError>("set_requires_grad", "tensor has history",
+                    fmt::format("it was made by {}", impl_->node->op()), "a leaf (use detach)");
+  }
+  if (!value) {
+    impl_->node = {};
+  } else if (!impl_->node) {
+    check_floating("set_requires_grad", "tensor", *this);
+    impl_->node = Ref<Node>(new LeafNode(shape(), dtype()));
+    impl_->output = 0;
+  }
+  return *this;
+}
+
+bool Tensor::is_leaf() const { return !impl_->node || impl_->node->is_leaf(); }
+
+Tensor Tensor::grad() const {
+  return requires_grad() && impl_->node->is_leaf() ? static_cast<LeafNode*>(impl_->node.get())->grad()
+                                                   : Tensor();
+}
+
+void Tensor::set_grad(Tensor gradient) {
+  if (!requires_grad() || !impl_->node->is_leaf()) {
+    fail<GradError>("set_grad", "tensor is no leaf that requires grad", {}, "a leaf");
+  }
+  if (gradient.defined()) {
+    check_same_dtype("set_grad", "tensor", *this, "gradient", gradient);
+    check_same_shape("set_grad", "tensor", *this, "gradient", gradient);
+  }
+  static_cast<LeafNode*>(impl_->node.get())->set_grad(std::move(gradient));
+}
+
+Tensor Tensor::detach() const { return view_of(*this, view()); }
+
+Tensor view_of(const Tensor& x, View view) { return {x.storage(), std::move(view), x.dtype()}; }
+
+}  // namespace heed

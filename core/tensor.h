@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <heed/core/dtype.h>
+#include <heed/core/pool.h>
+#include <heed/core/ref.h>
+#include <heed/core/scalar.h>
+#include <heed/core/storage.h>
+#include <heed/core/view.h>
+
+namespace heed {
+
+class Node;
+
+/// What a Tensor handle points to. `node` is the producer on the tape (or the leaf's own node); `output` says
+/// which of its outputs this is.
+struct TensorImpl final : RefCounted, Pooled {
+  TensorImpl(Ref<Storage> s, View v, DType t);
+  ~TensorImpl();
+  static void destroy(TensorImpl* impl) noexcept { delete impl; }
+
+  Ref<Storage> storage;
+  Ref<Node> node;
+  std::uint32_t output = 0;
+  DType dtype;
+  View view;
+};
+
+/// A multi-dimensional array with a place on the tape. A handle: copies share elements and history.
+class Tensor {
+ public:
+  /// An undefined tensor, for optional arguments and absent gradients.
+  Tensor() = default;
+  /// A handle on elements of `storage`, without history.
+  Tensor(Ref<Storage> storage, View view, DType dtype);
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  const Shape& shape() const { return impl_->view.shape; }
+  const Strides& strides() const { return impl_->view.strides; }
+  std::int64_t offset() const { return impl_->view.offset; }
+  const View& view() const { return impl_->view; }
+  int rank() const { return impl_->view.shape.rank(); }
+  /// Size along an axis; negative axes count from the end. IndexError if there is no such axis.
+  std::int64_t size(int axis) const;
+  std::int64_t numel() const { return impl_->view.numel; }
+  DType dtype() const { return impl_->dtype; }
+  bool is_contiguous() const { return heed::is_contiguous(impl_->view); }
+  const Ref<Storage>& storage() const { return impl_->storage; }
+
+  /// First element for reading; the others lie at strides(). DTypeError if T is not the dtype.
+  template <class T>
+  const T* data() const {
+    require_dtype("data", dtype_of<T>);
+    return reinterpret_cast<const T*>(impl_->storage->data()) + impl_->view.offset;
+  }
+  /// First element for writing. Bumps the version. GradError on a tensor with history while gradients are on;
+  /// ValueError on a view whose indices share elements.
+  template <class T>
+  T* mutable_data() {
+    require_dtype("mutable_data", dtype_of<T>);
+    prepare_write("mutable_data");
+    return reinterpret_cast<T*>(impl_->storage->data()) + impl_->view.offset;
+  }
+
+  /// Writes `value` to every element, or the elements of `source` (same shape and dtype). Rules of
+  /// `mutable_data`.
+  Tensor& fill_(Scalar value);
+  Tensor& copy_(const Tensor& source);
+
+  /// The only element. ShapeError unless numel() == 1, DTypeError if T is not the dtype.
+  template <class T>
+  T item() const {
+    require_single();
+    return *data<T>();
+  }
+  /// All elements in row-major order. DTypeError if T is not the dtype.
+  template <class T>
+  std::vector<T> to_vector() const;
+
+  bool requires_grad() const { return impl_ && impl_->node; }
+  /// Turns a tensor without history into a leaf (or back). DTypeError unless floating, GradError on a result
+  /// of a recorded operation.
+  Tensor& set_requires_grad(bool value = true);
+  bool is_leaf() const;
+  /// Gradient accumulated by `backward` into this leaf; undefined if none.
+  Tensor grad() const;
+  /// Replaces the gradient of a leaf (undefined clears it).
+  void set_grad(Tensor gradient);
+  void zero_grad() { set_grad({}); }
+  /// The same elements without history.
+  Tensor detach() const;
+
+  TensorImpl* impl() const { return impl_.get(); }
+  /// Whether this handle is the only owner of its elements.
+  bool owns_storage_alone() const { return impl_->unique() && impl_->storage->unique(); }
+
+ private:
+  void require_dtype(const char* op, DType wanted) const;
+  void require_single() const;
+  void prepare_write(const char* op);
+
+  Ref<TensorImpl> impl_;
+};
+
+/// A tensor that shares the storage of `x` under another view, without history. View operations record it.
+Tensor view_of(const Tensor& x, View view);
+
+}  // namespace heed
