@@ -33,7 +33,7 @@ Schedule step_decay(const StepOptions& options);
 
 struct MultiStepOptions {
   double lr = 1e-3;
-  std::vector<std::int64_t> milestones;
+  std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
 };
 
