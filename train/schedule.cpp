@@ -145,7 +145,7 @@ Schedule one_cycle(const OneCycleOptions& options) {
   require(options.rise_share >= 0 && options.rise_share <= 1, op, "rise_share", options.rise_share, "0 to 1");
   require(options.start_divisor > 0, op, "start_divisor", options.start_divisor, "more than 0");
   require(options.end_divisor > 0, op, "end_divisor", options.end_divisor, "more than 0");
-  return schedule(op, [options](std::int64_t step) {
+  return schedule(op, [options, op](std::int64_t step) {
     require(step < options.total, op, "step", static_cast<double>(step),
             fmt::format("below {}", options.total));
     const double start = options.max_lr / options.start_divisor;
