@@ -9,7 +9,7 @@ namespace heed {
 
 struct BackwardOptions {
   /// Cotangent of the loss; undefined means 1, for a loss of one element.
-  Tensor cotangent;
+  Tensor cotangent = {};
   /// Keep what the graph saved, so that it can be walked again.
   bool retain_graph = false;
 };
@@ -22,7 +22,7 @@ void backward(const Tensor& loss, const BackwardOptions& options = {});
 
 struct GradOptions {
   /// One cotangent an output; empty, or undefined entries, mean 1 for outputs of one element.
-  std::vector<Tensor> grad_outputs;
+  std::vector<Tensor> grad_outputs = {};
   /// Keep what the graph saved. Implied by create_graph.
   bool retain_graph = false;
   /// Record the backward, so that the gradients can be differentiated again.
