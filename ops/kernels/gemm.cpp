@@ -1,0 +1,124 @@
+#include "gemm.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <cblas.h>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <heed/core/error.h>
+
+extern "C" {
+void openblas_set_num_threads(int threads);
+int openblas_get_parallel(void);
+}
+
+namespace heed::kernels {
+namespace {
+
+void cblas_gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda,
+                const float* b, int ldb, float beta, float* c, int ldc) {
+  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, beta, c, ldc);
+}
+
+void cblas_gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda,
+                const double* b, int ldb, double beta, double* c, int ldc) {
+  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+}
+
+// Products run on the calling thread alone: heed cuts them into panels itself, so that bits do not depend on
+// the number of threads. OpenBLAS built on OpenMP (parallel kind 2) follows OpenMP's own limit as well.
+class SerialBlas {
+ public:
+  SerialBlas() {
+    static const bool once = (openblas_set_num_threads(1), true);
+    static const bool on_openmp = openblas_get_parallel() == 2;
+    (void)once;
+    if (on_openmp) {
+      former_ = omp_get_max_threads();
+      omp_set_num_threads(1);
+    }
+  }
+  ~SerialBlas() {
+    if (former_ > 0) omp_set_num_threads(former_);
+  }
+  SerialBlas(const SerialBlas&) = delete;
+  SerialBlas& operator=(const SerialBlas&) = delete;
+
+ private:
+  int former_ = 0;
+};
+
+int to_blas_int(std::int64_t value) {
+  if (value > std::numeric_limits<int>::max()) {
+    fail<ShapeError>("matmul", "a size is beyond BLAS's 32-bit integers", fmt::format("{}", value),
+                     "less than 2^31");
+  }
+  return static_cast<int>(value);
+}
+
+std::int64_t border(std::int64_t size, std::int64_t parts, std::int64_t index) {
+  // Multiples of 16 keep every panel but the last on the micro-kernels' widths.
+  const std::int64_t step = ((size + parts - 1) / parts + 15) / 16 * 16;
+  return std::min(size, step * index);
+}
+
+template <class T>
+const T* at(const Matrix<const T>& x, std::int64_t row, std::int64_t column) {
+  return x.transposed ? x.data + column * x.leading + row : x.data + row * x.leading + column;
+}
+
+}  // namespace
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta,
+          Matrix<T> c) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      T* row = c.data + i * c.leading;
+      std::transform(row, row + n, row, [&](T v) { return beta == T(0) ? T(0) : beta * v; });
+    }
+    return;
+  }
+  const SerialBlas serial;
+  const auto transpose = [](bool t) { return t ? CblasTrans : CblasNoTrans; };
+  cblas_gemm(transpose(a.transposed), transpose(b.transposed), to_blas_int(m), to_blas_int(n), to_blas_int(k),
+             a.data, to_blas_int(a.leading), b.data, to_blas_int(b.leading), beta, c.data,
+             to_blas_int(c.leading));
+}
+
+Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  // A panel packs the other operand again, so it must be large: 16 M multiply-adds are about 0.3 ms.
+  const double work =
+      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::int64_t>(k, 1));
+  std::int64_t count = 1;
+  while (count < 16 && work / static_cast<double>(count) > 0x1p24) count *= 2;
+  while (count > 1 && std::max(m, n) / count < 48) count /= 2;
+  return m >= n ? Panels{count, 1} : Panels{1, count};
+}
+
+template <class T>
+void gemm_panel(const Panels& panels, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
+                Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
+  const std::int64_t row = border(m, panels.rows, index / panels.columns);
+  const std::int64_t row_end = border(m, panels.rows, index / panels.columns + 1);
+  const std::int64_t column = border(n, panels.columns, index % panels.columns);
+  const std::int64_t column_end = border(n, panels.columns, index % panels.columns + 1);
+  a.data = at(a, row, 0);
+  b.data = at(b, 0, column);
+  c.data += row * c.leading + column;
+  gemm(row_end - row, column_end - column, k, a, b, beta, c);
+}
+
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<const float>, Matrix<const float>, float,
+                   Matrix<float>);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<const double>, Matrix<const double>,
+                   double, Matrix<double>);
+template void gemm_panel(const Panels&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         Matrix<const float>, Matrix<const float>, float, Matrix<float>);
+template void gemm_panel(const Panels&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         Matrix<const double>, Matrix<const double>, double, Matrix<double>);
+
+}  // namespace heed::kernels

@@ -1,0 +1,289 @@
+#include "rows.h"
+
+#include <cmath>
+#include <limits>
+
+// Highway needs this order of headers.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/rows.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Walks a row in whole vectors and one partial one: body(index, lanes). Partial loads fill with zeros.
+template <class D, class Body>
+HWY_INLINE void for_lanes(D d, std::int64_t n, Body&& body) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) body(i, static_cast<std::size_t>(lanes));
+  if (i < n) body(i, static_cast<std::size_t>(n - i));
+}
+
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load(D d, const T* from, std::size_t count) {
+  return count == hn::Lanes(d) ? hn::LoadU(d, from) : hn::MaskedLoad(hn::FirstN(d, count), d, from);
+}
+
+template <class D, class T>
+HWY_INLINE void store(hn::Vec<D> v, D d, T* to, std::size_t count) {
+  if (count == hn::Lanes(d)) {
+    hn::StoreU(v, d, to);
+  } else {
+    hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+  }
+}
+
+// Lanes beyond `count` set to `fill`.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_or(D d, const T* from, std::size_t count, T fill) {
+  if (count == hn::Lanes(d)) return hn::LoadU(d, from);
+  const auto inside = hn::FirstN(d, count);
+  return hn::IfThenElse(inside, hn::MaskedLoad(inside, d, from), hn::Set(d, fill));
+}
+
+template <class D, class T>
+HWY_INLINE T row_max(D d, const T* x, std::int64_t n) {
+  auto top = hn::Set(d, -std::numeric_limits<T>::infinity());
+  auto nan = hn::FirstN(d, 0);
+  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+    const auto v = load_or(d, x + i, count, -std::numeric_limits<T>::infinity());
+    nan = hn::Or(nan, hn::IsNaN(v));
+    top = hn::Max(top, v);
+  });
+  if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
+  return hn::GetLane(hn::MaxOfLanes(d, top));
+}
+
+// e^(x − max) into y where y is given; returns the sum. exp of the field's vector library ends in 0 for very
+// negative arguments, NaN and −inf included, so NaN is put back.
+template <class D, class T>
+HWY_INLINE T exp_sum(D d, const T* x, T* y, T max, std::int64_t n) {
+  const auto shift = hn::Set(d, max);
+  auto total = hn::Zero(d);
+  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+    const auto v = hn::Sub(load_or(d, x + i, count, -std::numeric_limits<T>::infinity()), shift);
+    const auto low = hn::Set(d, sizeof(T) == 4 ? T(-104) : T(-746));  // below, e^v rounds to 0
+    auto e = hn::IfThenElse(hn::Lt(v, low), hn::Zero(d), hn::Exp(d, hn::Max(v, low)));
+    e = hn::IfThenElse(hn::IsNaN(v), v, e);
+    if (y != nullptr) store(e, d, y + i, count);
+    if (count != hn::Lanes(d)) e = hn::IfThenElseZero(hn::FirstN(d, count), e);
+    total = hn::Add(total, e);
+  });
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
+template <class T>
+HWY_INLINE void softmax(const T* x, T* y, std::int64_t rows, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const T max = row_max(d, x, n);
+    const auto inverse = hn::Set(d, T(1) / exp_sum(d, x, y, max, n));
+    for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+      store(hn::Mul(load(d, y + i, count), inverse), d, y + i, count);
+    });
+  }
+}
+
+template <class T>
+HWY_INLINE void log_softmax(const T* x, T* y, std::int64_t rows, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const T max = row_max(d, x, n);
+    const auto top = hn::Set(d, max);
+    const auto log_sum = hn::Set(d, std::log(exp_sum(d, x, static_cast<T*>(nullptr), max, n)));
+    for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+      store(hn::Sub(hn::Sub(load(d, x + i, count), top), log_sum), d, y + i, count);
+    });
+  }
+}
+
+template <class T>
+HWY_INLINE void softmax_vjp(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
+    auto dot = hn::Zero(d);
+    for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+      dot = hn::MulAdd(load(d, y + i, count), load(d, dy + i, count), dot);
+    });
+    const auto mean = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, dot)));
+    for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+      store(hn::Mul(load(d, y + i, count), hn::Sub(load(d, dy + i, count), mean)), d, dx + i, count);
+    });
+  }
+}
+
+template <class T>
+HWY_INLINE void log_softmax_vjp(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
+    auto total = hn::Zero(d);
+    for_lanes(d, n,
+              [&](std::int64_t i, std::size_t count) { total = hn::Add(total, load(d, dy + i, count)); });
+    const auto sum = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, total)));
+    const auto low = hn::Set(d, sizeof(T) == 4 ? T(-104) : T(-746));
+    for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+      const auto v = load(d, y + i, count);
+      auto p = hn::IfThenElse(hn::Lt(v, low), hn::Zero(d), hn::Exp(d, hn::Max(v, low)));
+      p = hn::IfThenElse(hn::IsNaN(v), v, p);
+      store(hn::NegMulAdd(p, sum, load(d, dy + i, count)), d, dx + i, count);
+    });
+  }
+}
+
+template <class T>
+HWY_INLINE void max_and_sum(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = 0; r < rows; ++r, x += n) {
+    max[r] = row_max(d, x, n);
+    sum[r] = exp_sum(d, x, static_cast<T*>(nullptr), max[r], n);
+  }
+}
+
+template <class T>
+HWY_INLINE void norm(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = begin; r < end; ++r) {
+    const T* x = a.x + r * a.n;
+    T mu = 0;
+    if (a.center) {
+      auto total = hn::Zero(d);
+      for_lanes(d, a.n,
+                [&](std::int64_t i, std::size_t count) { total = hn::Add(total, load(d, x + i, count)); });
+      mu = hn::GetLane(hn::SumOfLanes(d, total)) / static_cast<T>(a.n);
+    }
+    const auto shift = hn::Set(d, mu);
+    auto squares = hn::Zero(d);
+    for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
+      const auto v = hn::Sub(load_or(d, x + i, count, mu), shift);
+      squares = hn::MulAdd(v, v, squares);
+    });
+    const T variance = hn::GetLane(hn::SumOfLanes(d, squares)) / static_cast<T>(a.n);
+    const T inverse = T(1) / std::sqrt(variance + static_cast<T>(a.epsilon));
+    mean[r] = mu;
+    rstd[r] = inverse;
+    const auto scale = hn::Set(d, inverse);
+    T* out = y + r * a.n;
+    for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
+      auto v = hn::Mul(hn::Sub(load(d, x + i, count), shift), scale);
+      if (a.weight != nullptr) v = hn::Mul(v, load(d, a.weight + i, count));
+      if (a.bias != nullptr) v = hn::Add(v, load(d, a.bias + i, count));
+      store(v, d, out + i, count);
+    });
+  }
+}
+
+template <class T>
+HWY_INLINE void norm_vjp(const NormRows<T>& a, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight,
+                         T* dbias, std::int64_t begin, std::int64_t end) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t r = begin; r < end; ++r) {
+    const T* x = a.x + r * a.n;
+    const T* g = dy + r * a.n;
+    const auto shift = hn::Set(d, mean[r]);
+    const auto scale = hn::Set(d, rstd[r]);
+    auto sum_g = hn::Zero(d);
+    auto sum_gx = hn::Zero(d);
+    for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
+      const auto hat = hn::Mul(hn::Sub(load_or(d, x + i, count, mean[r]), shift), scale);
+      const auto v = load(d, g + i, count);
+      if (dweight != nullptr) store(hn::MulAdd(v, hat, load(d, dweight + i, count)), d, dweight + i, count);
+      if (dbias != nullptr) store(hn::Add(v, load(d, dbias + i, count)), d, dbias + i, count);
+      const auto gw = a.weight == nullptr ? v : hn::Mul(v, load(d, a.weight + i, count));
+      sum_g = hn::Add(sum_g, gw);
+      sum_gx = hn::MulAdd(gw, hat, sum_gx);
+    });
+    if (dx == nullptr) continue;
+    const T n = static_cast<T>(a.n);
+    const auto mean_g = hn::Set(d, a.center ? hn::GetLane(hn::SumOfLanes(d, sum_g)) / n : T(0));
+    const auto mean_gx = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum_gx)) / n);
+    T* out = dx + r * a.n;
+    for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
+      const auto hat = hn::Mul(hn::Sub(load(d, x + i, count), shift), scale);
+      auto v = load(d, g + i, count);
+      if (a.weight != nullptr) v = hn::Mul(v, load(d, a.weight + i, count));
+      store(hn::Mul(scale, hn::NegMulAdd(hat, mean_gx, hn::Sub(v, mean_g))), d, out + i, count);
+    });
+  }
+}
+
+// One plain function for each element type, for the dispatch tables.
+#define HEED_ROWS_FOR(T, S)                                                                                 \
+  void softmax_##S(const T* x, T* y, std::int64_t rows, std::int64_t n) { softmax(x, y, rows, n); }         \
+  void log_softmax_##S(const T* x, T* y, std::int64_t rows, std::int64_t n) { log_softmax(x, y, rows, n); } \
+  void softmax_vjp_##S(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n) {                 \
+    softmax_vjp(y, dy, dx, rows, n);                                                                        \
+  }                                                                                                         \
+  void log_softmax_vjp_##S(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n) {             \
+    log_softmax_vjp(y, dy, dx, rows, n);                                                                    \
+  }                                                                                                         \
+  void max_and_sum_##S(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {                     \
+    max_and_sum(x, max, sum, rows, n);                                                                      \
+  }                                                                                                         \
+  void norm_##S(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {       \
+    norm(a, y, mean, rstd, begin, end);                                                                     \
+  }                                                                                                         \
+  void norm_vjp_##S(const NormRows<T>& a, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight,     \
+                    T* dbias, std::int64_t begin, std::int64_t end) {                                       \
+    norm_vjp(a, mean, rstd, dy, dx, dweight, dbias, begin, end);                                            \
+  }
+HEED_ROWS_FOR(float, f32)
+HEED_ROWS_FOR(double, f64)
+#undef HEED_ROWS_FOR
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::kernels {
+
+#define HEED_EXPORT_ROWS(T, S)                                                                           \
+  HWY_EXPORT(softmax_##S);                                                                               \
+  HWY_EXPORT(log_softmax_##S);                                                                           \
+  HWY_EXPORT(softmax_vjp_##S);                                                                           \
+  HWY_EXPORT(log_softmax_vjp_##S);                                                                       \
+  HWY_EXPORT(max_and_sum_##S);                                                                           \
+  HWY_EXPORT(norm_##S);                                                                                  \
+  HWY_EXPORT(norm_vjp_##S);                                                                              \
+  template <>                                                                                            \
+  void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t n) {                               \
+    HWY_DYNAMIC_DISPATCH(softmax_##S)(x, y, rows, n);                                                    \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void log_softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t n) {                           \
+    HWY_DYNAMIC_DISPATCH(log_softmax_##S)(x, y, rows, n);                                                \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n) {             \
+    HWY_DYNAMIC_DISPATCH(softmax_vjp_##S)(y, dy, dx, rows, n);                                           \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n) {         \
+    HWY_DYNAMIC_DISPATCH(log_softmax_vjp_##S)(y, dy, dx, rows, n);                                       \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {                 \
+    HWY_DYNAMIC_DISPATCH(max_and_sum_##S)(x, max, sum, rows, n);                                         \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void norm_rows(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {   \
+    HWY_DYNAMIC_DISPATCH(norm_##S)(a, y, mean, rstd, begin, end);                                        \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void norm_vjp_rows(const NormRows<T>& a, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight, \
+                     T* dbias, std::int64_t begin, std::int64_t end) {                                   \
+    HWY_DYNAMIC_DISPATCH(norm_vjp_##S)(a, mean, rstd, dy, dx, dweight, dbias, begin, end);               \
+  }
+HEED_EXPORT_ROWS(float, f32)
+HEED_EXPORT_ROWS(double, f64)
+#undef HEED_EXPORT_ROWS
+
+}  // namespace heed::kernels
+#endif

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+namespace heed::kernels {
+
+// Loops over the rows of dense row-major matrices [rows, n], one row at a time. Serial; a row's bits depend
+// on n alone. Compiled for several SIMD targets, chosen at run time. T is float or double.
+
+/// y = exp(x − max) / Σ exp(x − max). A row of −inf alone gives NaN. y may be x.
+template <class T>
+void softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t n);
+
+/// y = x − max − log Σ exp(x − max). y may be x.
+template <class T>
+void log_softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t n);
+
+/// dx = y ⊙ (dy − Σ dy ⊙ y), y from softmax_rows.
+template <class T>
+void softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n);
+
+/// dx = dy − exp(y) Σ dy, y from log_softmax_rows.
+template <class T>
+void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n);
+
+/// max[r] and sum[r] = Σ exp(x − max[r]).
+template <class T>
+void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n);
+
+/// Operands of layer_norm and rms_norm; `center` tells them apart. weight and bias may be null.
+template <class T>
+struct NormRows {
+  bool center;
+  std::int64_t n;
+  double epsilon;
+  const T* x;
+  const T* weight;
+  const T* bias;
+};
+
+/// y = (x − μ) r ⊙ weight + bias, r = 1/√(σ² + ε), two-pass statistics; μ = 0 and σ² = mean x² without
+/// `center`. Stores μ and r of each row.
+template <class T>
+void norm_rows(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end);
+
+/// dx = r (g − mean g − x̂ mean(g ⊙ x̂)), g = dy ⊙ weight, x̂ = (x − μ) r (without `center`, no mean g). Adds dy
+/// ⊙ x̂ to dweight and dy to dbias [n]. Null results are left out.
+template <class T>
+void norm_vjp_rows(const NormRows<T>& a, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight,
+                   T* dbias, std::int64_t begin, std::int64_t end);
+
+}  // namespace heed::kernels

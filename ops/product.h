@@ -1,0 +1,11 @@
+#pragma once
+
+#include <heed/core/tensor.h>
+
+namespace heed::detail {
+
+/// y[.., m, n] = a[.., m, k] b[.., k, n] + beta · y for equal leading axes; y row-major, not recorded.
+/// Operands that BLAS can take by strides are not copied.
+void product_into(const Tensor& a, const Tensor& b, double beta, Tensor& y);
+
+}  // namespace heed::detail
