@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include <heed/tests/lint/rules.h>
+
+namespace heed::lint {
+namespace {
+
+constexpr std::string_view kHeed = "heed/";
+constexpr std::string_view kKernels = "ops/kernels/";
+
+std::string at(const SourceFile& file, int line, const std::string& reason) {
+  return file.path + ":" + std::to_string(line) + ": " + reason;
+}
+
+/// Which rooms a room of the library may include.
+const std::map<std::string, std::set<std::string>>& allowed_rooms() {
+  static const std::map<std::string, std::set<std::string>> table = {
+      {"core", {"core"}},
+      {"ops", {"core", "ops"}},
+      {"nn", {"core", "ops", "nn"}},
+      {"io", {"core", "io"}},
+      {"check", {"core", "ops", "nn", "check"}},
+      {"train", {"core", "ops", "nn", "io", "check", "train"}},
+  };
+  return table;
+}
+
+/// The headers of core that know tensors or the tape; closed to kernels.
+bool knows_tensors(std::string_view path) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "core/tensor.h",   "core/node.h",        "core/record.h", "core/saved_tensor.h",
+      "core/backward.h", "core/vjp_context.h", "core/factory.h"};
+  return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
+}
+
+std::string layer_fault(const SourceFile& file, std::string_view target) {
+  const std::string room = room_of(file.path);
+  const std::string other = room_of(target);
+  if (other.empty()) return room + " includes an umbrella header; include what is used";
+  if (allowed_rooms().at(room).count(other) == 0) return room + " may not include " + other;
+  const bool is_kernel = file.path.starts_with(kKernels);
+  const bool to_kernel = target.starts_with(kKernels);
+  if (to_kernel && !is_kernel && !file.path.ends_with(".cpp"))
+    return "a header includes a kernel; kernels are private";
+  if (is_kernel && (knows_tensors(target) || (other == "ops" && !to_kernel)))
+    return "kernels know no tensor and no op";
+  return "";
+}
+
+struct Place {
+  std::string_view party;
+  std::vector<std::string_view> folders;
+  std::size_t most_files;
+};
+
+const std::vector<Place>& places() {
+  constexpr std::size_t kAny = 1000000;
+  static const std::vector<Place> table = {
+      {"cblas", {kKernels}, 1},
+      {"mpi.h", {"train/"}, 1},
+      {"hwy/", {kKernels}, kAny},
+      {"omp.h", {"core/parallel", kKernels, "tests/", "bench/"}, kAny},
+      {"nlohmann/", {"io/", "check/", "train/", "examples/", "tests/", "bench/"}, kAny},
+      {"CLI/", {"examples/"}, kAny},
+      {"catch2/", {"tests/"}, kAny},
+      {"benchmark/", {"bench/"}, kAny},
+  };
+  return table;
+}
+
+bool lies_in(std::string_view path, const std::vector<std::string_view>& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](auto folder) { return path.starts_with(folder); });
+}
+
+bool is_standard(std::string_view header) {
+  return !header.empty() && std::all_of(header.begin(), header.end(), [](char c) {
+    return std::islower(static_cast<unsigned char>(c)) != 0 ||
+           std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '_';
+  });
+}
+
+/// The words of a line, blanks between them reduced to one.
+std::string squeezed(const std::string& line) {
+  std::string text;
+  for (const char c : line) {
+    const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!space) text += c;
+    if (space && !text.empty() && text.back() != ' ' && text.back() != '#') text += ' ';
+  }
+  return text;
+}
+
+void check_directives(const SourceFile& file, Findings& findings) {
+  bool first = true;
+  int number = 0;
+  for (const auto& raw : lines_of(file.text)) {
+    ++number;
+    const std::string line = squeezed(raw);
+    if (line.starts_with("using namespace"))
+      findings.push_back(at(file, number, "using-directive in a public header"));
+    if (!line.starts_with('#')) continue;
+    if (first && line != "#pragma once") findings.push_back(at(file, number, "#pragma once must come first"));
+    first = false;
+    if (line.starts_with("#define") && !line.starts_with("#define HEED_")) {
+      findings.push_back(at(file, number, "a macro of a public header must begin with HEED_"));
+    }
+  }
+  if (first) findings.push_back(at(file, 1, "no #pragma once"));
+}
+
+}  // namespace
+
+Findings check_layers(const Tree& tree) {
+  Findings findings;
+  for (const auto& file : tree) {
+    if (!in_library(file.path) || !is_cpp(file)) continue;
+    for (const auto& include : includes_of(file)) {
+      if (include.quoted)
+        findings.push_back(at(file, include.line, "write <heed/...> instead of \"" + include.target + "\""));
+      if (!include.target.starts_with(kHeed)) continue;
+      const auto fault = layer_fault(file, std::string_view(include.target).substr(kHeed.size()));
+      if (!fault.empty()) findings.push_back(at(file, include.line, fault + " (<" + include.target + ">)"));
+    }
+  }
+  return findings;
+}
+
+Findings check_third_parties(const Tree& tree) {
+  Findings findings;
+  std::map<std::string_view, std::set<std::string>> users;
+  for (const auto& file : tree) {
+    if (!is_cpp(file)) continue;
+    for (const auto& include : includes_of(file)) {
+      for (const auto& place : places()) {
+        if (!include.target.starts_with(place.party)) continue;
+        users[place.party].insert(file.path);
+        if (!lies_in(file.path, place.folders)) {
+          findings.push_back(at(file, include.line, "<" + include.target + "> has no place here"));
+        }
+      }
+    }
+    int number = 0;
+    for (const auto& line : lines_of(file.text)) {
+      ++number;
+      if (squeezed(line).starts_with("#pragma omp") &&
+          !lies_in(file.path, {"core/parallel", kKernels, "tests/"})) {
+        findings.push_back(at(file, number, "OpenMP outside of core/parallel and the kernels"));
+      }
+    }
+  }
+  for (const auto& place : places()) {
+    if (users[place.party].size() <= place.most_files) continue;
+    for (const auto& path : users[place.party]) {
+      findings.push_back(path + ":1: " + std::string(place.party) + " belongs in one file alone");
+    }
+  }
+  return findings;
+}
+
+Findings check_public_headers(const Tree& tree) {
+  Findings findings;
+  for (const auto& file : tree) {
+    if (!is_public_header(file.path)) continue;
+    for (const auto& include : includes_of(file)) {
+      if (!include.target.starts_with(kHeed) && !is_standard(include.target)) {
+        findings.push_back(at(file, include.line, "a public header includes <" + include.target + ">"));
+      }
+    }
+    check_directives(file, findings);
+  }
+  return findings;
+}
+
+}  // namespace heed::lint

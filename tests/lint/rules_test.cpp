@@ -1,0 +1,128 @@
+// The rules fire on planted faults, and only on them.
+#include <catch2/catch.hpp>
+
+#include <heed/tests/lint/declarations.h>
+#include <heed/tests/lint/rules.h>
+
+namespace {
+
+using namespace heed::lint;
+
+bool fires(const Findings& findings, const std::string& where) {
+  return findings.size() == 1 && findings[0].starts_with(where);
+}
+
+std::vector<std::string> names(const std::vector<Declaration>& declarations) {
+  std::vector<std::string> found;
+  for (const auto& declaration : declarations) found.push_back(declaration.name);
+  return found;
+}
+
+TEST_CASE("layer rule", "[lint]") {
+  CHECK(check_layers({{"nn/a.h", "#include <heed/ops/sum.h>\n#include <vector>\n"}}).empty());
+  CHECK(fires(check_layers({{"core/a.h", "#pragma once\n#include <heed/ops/sum.h>\n"}}), "core/a.h:2:"));
+  CHECK(fires(check_layers({{"io/a.cpp", "#include <heed/ops/sum.h>\n"}}), "io/a.cpp:1:"));
+  CHECK(fires(check_layers({{"check/a.cpp", "#  include <heed/train/log.h>\n"}}), "check/a.cpp:1:"));
+  CHECK(fires(check_layers({{"ops/a.cpp", "#include <heed/heed.h>\n"}}), "ops/a.cpp:1:"));
+  CHECK(fires(check_layers({{"ops/a.cpp", "#include \"a.h\"\n"}}), "ops/a.cpp:1:"));
+  CHECK(fires(check_layers({{"ops/a.cpp", "#include <heed/tests/support/x.h>\n"}}), "ops/a.cpp:1:"));
+  CHECK(check_layers({{"examples/a/a.cpp", "#include <heed/heed.h>\n#include \"a.h\"\n"}}).empty());
+}
+
+TEST_CASE("kernels are private and know no tensor", "[lint]") {
+  CHECK(check_layers({{"ops/a.cpp", "#include <heed/ops/kernels/a.h>\n"}}).empty());
+  CHECK(check_layers(
+            {{"ops/kernels/a.cpp", "#include <heed/ops/kernels/a.h>\n#include <heed/core/parallel.h>\n"}})
+            .empty());
+  CHECK(fires(check_layers({{"ops/a.h", "#include <heed/ops/kernels/a.h>\n"}}), "ops/a.h:1:"));
+  CHECK(fires(check_layers({{"ops/kernels/a.h", "#include <heed/core/tensor.h>\n"}}), "ops/kernels/a.h:1:"));
+  CHECK(fires(check_layers({{"ops/kernels/a.h", "#include <heed/ops/sum.h>\n"}}), "ops/kernels/a.h:1:"));
+}
+
+TEST_CASE("third-party rule", "[lint]") {
+  const SourceFile gemm{"ops/kernels/gemm.cpp", "#include <cblas.h>\n"};
+  CHECK(check_third_parties({gemm}).empty());
+  CHECK(check_third_parties({gemm, {"ops/kernels/other.cpp", "#include <cblas.h>\n"}}).size() == 2);
+  CHECK(fires(check_third_parties({{"ops/a.cpp", "#include <cblas.h>\n"}}), "ops/a.cpp:1:"));
+  CHECK(fires(check_third_parties({{"ops/a.cpp", "#include <hwy/highway.h>\n"}}), "ops/a.cpp:1:"));
+  CHECK(fires(check_third_parties({{"nn/a.cpp", "#include <nlohmann/json.hpp>\n"}}), "nn/a.cpp:1:"));
+  CHECK(fires(check_third_parties({{"train/a.cpp", "#include <omp.h>\n"}}), "train/a.cpp:1:"));
+  CHECK(fires(check_third_parties({{"nn/a.cpp", "\n  # pragma  omp parallel\n"}}), "nn/a.cpp:2:"));
+  CHECK(check_third_parties({{"core/parallel.cpp", "#include <omp.h>\n#pragma omp parallel\n"}}).empty());
+  CHECK(check_third_parties({{"train/a.cpp", "#include <mpi.h>\n"}, {"train/b.cpp", "#include <mpi.h>\n"}})
+            .size() == 2);
+}
+
+TEST_CASE("public header rule", "[lint]") {
+  CHECK(check_public_headers({{"core/a.h", "// words\n#pragma once\n#include <vector>\n#define HEED_A 1\n"}})
+            .empty());
+  CHECK(fires(check_public_headers({{"core/a.h", "#include <vector>\n"}}), "core/a.h:1:"));
+  CHECK(fires(check_public_headers({{"core/a.h", "int x();\n"}}), "core/a.h:1:"));
+  CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\n#include <fmt/core.h>\n"}}), "core/a.h:2:"));
+  CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\n#include <unistd.h>\n"}}), "core/a.h:2:"));
+  CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\n# define CHECK(x) x\n"}}), "core/a.h:2:"));
+  CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\nusing namespace std;\n"}}), "core/a.h:2:"));
+  CHECK(check_public_headers({{"ops/kernels/a.h", "#include <fmt/core.h>\n"}}).empty());
+}
+
+TEST_CASE("size and leftover rules", "[lint]") {
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "int x;\n";
+  CHECK(check_sizes({{"core/a.cpp", text}}).empty());
+  CHECK(fires(check_sizes({{"core/a.cpp", text + "int y;\n"}}), "core/a.cpp:1:"));
+  const std::string mark = std::string("TO") + "DO";
+  CHECK(fires(check_leftovers({{"core/a.cpp", "\n// " + mark + " later\n"}}), "core/a.cpp:2:"));
+  CHECK(check_leftovers({{"core/a.cpp", "// " + mark + "(#12): later\n"}}).empty());
+}
+
+TEST_CASE("declarations of a header are found", "[lint]") {
+  const std::string header =
+      "#pragma once\n"
+      "namespace heed {\n"
+      "struct Options { int axis = -1; Tensor member(int) const; };\n"
+      "class Tensor;\n"
+      "// Tensor commented(int);\n"
+      "Tensor softmax(const Tensor& x, int axis = -1,\n"
+      "               Options options = {});\n"
+      "template <Numeric S>\n"
+      "Tensor add(const Tensor& x, S scalar) {\n"
+      "  return add(x, scalar_tensor(scalar));\n"
+      "}\n"
+      "Tensor operator+(const Tensor& a, const Tensor& b);\n"
+      "[[nodiscard]] std::vector<Tensor> split(std::function<int(int)> f = g(\"(\"));\n"
+      "inline constexpr int kCount = count(3);\n"
+      "namespace detail { Tensor hidden(); }\n"
+      "std::pair<Tensor, Tensor>\n"
+      "max_along(const Tensor& x);\n"
+      "}\n";
+  const auto found = declared_functions(header);
+  CHECK(names(found) == std::vector<std::string>{"softmax", "add", "split", "max_along"});
+  CHECK(found.at(0).line == 6);
+  CHECK(found.at(1).line == 9);
+  CHECK(found.at(1).result == "Tensor");
+  CHECK(found.at(3).line == 17);
+}
+
+TEST_CASE("export rule", "[lint]") {
+  const Tree tree = {
+      {"ops/sum.h", "#pragma once\nnamespace heed {\nTensor sum(const Tensor& x);\nint helper();\n}\n"}};
+  CHECK(check_exports(tree, {{"sum", "sum"}}).empty());
+  CHECK(fires(check_exports(tree, {{"sum", "sum"}, {"sum", "mean"}}), "ops/sum.h:1: add_op lists mean"));
+  CHECK(check_exports(tree, {{"sum", "mean"}}).size() == 2);
+  CHECK(fires(check_exports(tree, {{"sum", "sum"}, {"max", "max"}}), "ops/max.h:1:"));
+}
+
+TEST_CASE("contract rule", "[lint]") {
+  const std::string contract =
+      "/// Exponential.\n/// Shapes any.  DTypes f32, f64.\n/// Gradient  x.  Order any.  Saves y.\n";
+  const std::string declaration = "Tensor exp(const Tensor& x);\n";
+  const std::vector<ExportedOp> exported = {{"exp", "exp"}};
+  CHECK(check_contracts({{"ops/exp.h", contract + "/// Throws  DTypeError.\n" + declaration}}, exported)
+            .empty());
+  const auto lacking = check_contracts({{"ops/exp.h", contract + declaration}}, exported);
+  CHECK(fires(lacking, "ops/exp.h:4: the contract of exp lacks Throws"));
+  const std::string detached = contract + "/// Throws  DTypeError.\n\n" + declaration;
+  CHECK(check_contracts({{"ops/exp.h", detached}}, exported).size() == 1);
+}
+
+}  // namespace

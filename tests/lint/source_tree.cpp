@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <heed/tests/lint/source_tree.h>
+
+namespace heed::lint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 6> kLibraryRooms = {"core", "ops", "nn", "io", "check", "train"};
+constexpr std::array<std::string_view, 11> kFolders = {
+    "core", "ops", "nn", "io", "check", "train", "tests", "examples", "bench", "cmake", ".ci"};
+
+bool is_text_source(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".h" || extension == ".cpp" || extension == ".cmake" || extension == ".sh" ||
+         path.filename() == "CMakeLists.txt" || path.filename() == "dev" || path.filename() == "run";
+}
+
+SourceFile read_file(const fs::path& root, const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return {fs::relative(path, root).generic_string(), text.str()};
+}
+
+}  // namespace
+
+std::vector<SourceFile> read_tree(const std::string& root) {
+  std::vector<SourceFile> files;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (entry.is_regular_file() && is_text_source(entry.path()))
+      files.push_back(read_file(root, entry.path()));
+  }
+  for (const auto folder : kFolders) {
+    const fs::path start = fs::path(root) / folder;
+    if (!fs::exists(start)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(start)) {
+      if (entry.is_regular_file() && is_text_source(entry.path()))
+        files.push_back(read_file(root, entry.path()));
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return files;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  std::istringstream in{std::string(text)};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<Include> includes_of(const SourceFile& file) {
+  std::vector<Include> found;
+  int number = 0;
+  for (const auto& line : lines_of(file.text)) {
+    ++number;
+    const auto hash = line.find_first_not_of(" \t");
+    if (hash == std::string::npos || line[hash] != '#') continue;
+    const auto word = line.find_first_not_of(" \t", hash + 1);
+    if (word == std::string::npos || line.compare(word, 7, "include") != 0) continue;
+    const auto open = line.find_first_of("<\"", word);
+    if (open == std::string::npos) continue;
+    const auto close = line.find(line[open] == '<' ? '>' : '"', open + 1);
+    if (close == std::string::npos) continue;
+    found.push_back({line.substr(open + 1, close - open - 1), line[open] == '"', number});
+  }
+  return found;
+}
+
+std::string room_of(std::string_view path) {
+  const auto slash = path.find('/');
+  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
+}
+
+bool is_cpp(const SourceFile& file) { return file.path.ends_with(".h") || file.path.ends_with(".cpp"); }
+
+bool in_library(std::string_view path) {
+  return std::find(kLibraryRooms.begin(), kLibraryRooms.end(), room_of(path)) != kLibraryRooms.end();
+}
+
+bool is_public_header(std::string_view path) {
+  return in_library(path) && path.ends_with(".h") && !path.starts_with("ops/kernels/");
+}
+
+}  // namespace heed::lint

@@ -1,0 +1,62 @@
+// The rules, applied to this repository.
+#include <catch2/catch.hpp>
+
+#include <heed/tests/lint/rules.h>
+
+namespace {
+
+using namespace heed::lint;
+
+const Tree& repository() {
+  static const Tree tree = read_tree(HEED_SOURCE_DIR);
+  return tree;
+}
+
+const std::vector<ExportedOp>& exported_ops() {
+#define HEED_EXPORTED_OP(header, function) {#header, #function},
+  static const std::vector<ExportedOp> ops = {
+#include "exported_ops.inc"
+  };
+#undef HEED_EXPORTED_OP
+  return ops;
+}
+
+void require_clean(const Findings& findings) {
+  for (const auto& finding : findings) UNSCOPED_INFO(finding);
+  CHECK(findings.empty());
+}
+
+TEST_CASE("the tree is read whole", "[lint]") {
+  REQUIRE(repository().size() > 20);
+  const auto has = [](const std::string& path) {
+    for (const auto& file : repository()) {
+      if (file.path == path) return !file.text.empty();
+    }
+    return false;
+  };
+  CHECK(has("core/tensor.h"));
+  CHECK(has("tests/lint/tree_test.cpp"));
+  CHECK(has("dev"));
+}
+
+TEST_CASE("rooms include only what lies below them", "[lint]") { require_clean(check_layers(repository())); }
+
+TEST_CASE("third parties stay in their places", "[lint]") {
+  require_clean(check_third_parties(repository()));
+}
+
+TEST_CASE("public headers are clean", "[lint]") { require_clean(check_public_headers(repository())); }
+
+TEST_CASE("no file is over 500 lines", "[lint]") { require_clean(check_sizes(repository())); }
+
+TEST_CASE("no work is left for later", "[lint]") { require_clean(check_leftovers(repository())); }
+
+TEST_CASE("op headers and add_op agree", "[lint]") {
+  require_clean(check_exports(repository(), exported_ops()));
+}
+
+TEST_CASE("every exported op has its contract", "[lint]") {
+  require_clean(check_contracts(repository(), exported_ops()));
+}
+
+}  // namespace
