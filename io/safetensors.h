@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <heed/core/tensor.h>
+
+namespace heed::io {
+
+/// One tensor of a safetensors file as it lies there: little-endian elements in row-major order, not
+/// necessarily aligned.
+struct SafetensorsEntry {
+  std::string dtype;  // F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL
+  Shape shape;
+  std::span<const std::byte> bytes;
+};
+
+/// A safetensors file, opened for reading. The whole header is checked before anything is returned: lengths,
+/// names, dtypes, shapes, and offsets that cover the data exactly, without hole or overlap. Nothing is
+/// allocated by a number that the file merely claims. The bytes are mapped, not read, so the file must not be
+/// cut while this lives; a file that AtomicFile replaces is safe.
+/// Throws    IoError naming the file and, where there is one, the tensor.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
+
+  /// A tensor of its own memory. F16 and BF16 become f32; I8, U8, I16 and U16 become i32; U32 and U64 i64.
+  /// Throws    IoError for a name the file has not, a BOOL other than 0 and 1, a U64 beyond i64.
+  Tensor load(const std::string& name) const;
+
+  /// All of them, ordered by name.
+  std::vector<std::pair<std::string, Tensor>> load_all() const;
+
+ private:
+  std::filesystem::path path_;
+  std::shared_ptr<const std::byte> mapping_;
+  std::map<std::string, std::string> metadata_;
+  std::map<std::string, SafetensorsEntry> entries_;
+};
+
+/// Writes tensors under their names, whole or not at all: the logical elements in row-major order, whatever
+/// the strides. Equal content gives equal bytes; data are aligned to their element size.
+/// Throws    ValueError (a name given twice, the name `__metadata__`, text that is not UTF-8), IoError.
+void write_safetensors(const std::filesystem::path& path,
+                       const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace heed::io

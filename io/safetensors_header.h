@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/core/shape.h>
+
+namespace heed::io {
+
+/// What is wrong with a header, before the file's name is added.
+struct HeaderProblem : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The part of a safetensors file that describes the rest.
+struct SafetensorsHeader {
+  struct Item {
+    std::string name;
+    std::string dtype;
+    Shape shape;
+    std::uint64_t begin = 0;  // bytes from the end of the header
+    std::uint64_t end = 0;
+  };
+  std::map<std::string, std::string> metadata;
+  std::vector<Item> items;  // in the order of their data
+};
+
+/// Bytes of one element; 0 for an unknown dtype.
+std::size_t safetensors_element_size(std::string_view dtype);
+
+/// Reads the JSON of a header whose data take `data_bytes` bytes, and checks it whole.
+/// Throws    HeaderProblem.
+SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes);
+
+/// The JSON of a header, padded with spaces to a multiple of 8 bytes.
+/// Throws    HeaderProblem when a text is not UTF-8.
+std::string format_safetensors_header(const SafetensorsHeader& header);
+
+}  // namespace heed::io
