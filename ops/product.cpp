@@ -6,7 +6,7 @@
 #include <heed/core/strided_loop.h>
 #include <heed/ops/product.h>
 
-#include "kernels/gemm.h"
+#include <heed/ops/kernels/gemm.h>
 
 namespace heed::detail {
 namespace {

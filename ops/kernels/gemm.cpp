@@ -1,4 +1,4 @@
-#include "gemm.h"
+#include <heed/ops/kernels/gemm.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "rows.h"
+#include <heed/ops/kernels/rows.h>
 
 #include <cmath>
 #include <limits>
@@ -6,7 +6,7 @@
 // Highway needs this order of headers.
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/kernels/rows.cpp"
+#define HWY_TARGET_INCLUDE "heed/ops/kernels/rows.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
