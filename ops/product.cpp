@@ -4,9 +4,8 @@
 
 #include <heed/core/elements.h>
 #include <heed/core/strided_loop.h>
-#include <heed/ops/product.h>
-
 #include <heed/ops/kernels/gemm.h>
+#include <heed/ops/product.h>
 
 namespace heed::detail {
 namespace {

@@ -1,5 +1,3 @@
-#include <heed/ops/kernels/gemm.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -8,6 +6,7 @@
 #include <omp.h>
 
 #include <heed/core/error.h>
+#include <heed/ops/kernels/gemm.h>
 
 extern "C" {
 void openblas_set_num_threads(int threads);
