@@ -147,6 +147,15 @@ HWY_INLINE void max_and_sum(const T* x, T* max, T* sum, std::int64_t rows, std::
 }
 
 template <class T>
+HWY_INLINE void exp_scale(const T* x, T* y, std::int64_t n, T max, T scale) {
+  const hn::ScalableTag<T> d;
+  exp_sum(d, x, y, max, n);
+  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+    store(hn::Mul(load(d, y + i, count), hn::Set(d, scale)), d, y + i, count);
+  });
+}
+
+template <class T>
 HWY_INLINE void norm(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {
   const hn::ScalableTag<T> d;
   for (std::int64_t r = begin; r < end; ++r) {
@@ -226,6 +235,7 @@ HWY_INLINE void norm_vjp(const NormRows<T>& a, const T* mean, const T* rstd, con
   void max_and_sum_##S(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {                     \
     max_and_sum(x, max, sum, rows, n);                                                                      \
   }                                                                                                         \
+  void exp_scale_##S(const T* x, T* y, std::int64_t n, T max, T scale) { exp_scale(x, y, n, max, scale); }  \
   void norm_##S(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {       \
     norm(a, y, mean, rstd, begin, end);                                                                     \
   }                                                                                                         \
@@ -250,6 +260,7 @@ namespace heed::kernels {
   HWY_EXPORT(softmax_vjp_##S);                                                                           \
   HWY_EXPORT(log_softmax_vjp_##S);                                                                       \
   HWY_EXPORT(max_and_sum_##S);                                                                           \
+  HWY_EXPORT(exp_scale_##S);                                                                             \
   HWY_EXPORT(norm_##S);                                                                                  \
   HWY_EXPORT(norm_vjp_##S);                                                                              \
   template <>                                                                                            \
@@ -271,6 +282,10 @@ namespace heed::kernels {
   template <>                                                                                            \
   void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {                 \
     HWY_DYNAMIC_DISPATCH(max_and_sum_##S)(x, max, sum, rows, n);                                         \
+  }                                                                                                      \
+  template <>                                                                                            \
+  void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale) {                                 \
+    HWY_DYNAMIC_DISPATCH(exp_scale_##S)(x, y, n, max, scale);                                            \
   }                                                                                                      \
   template <>                                                                                            \
   void norm_rows(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {   \

@@ -27,6 +27,10 @@ void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std
 template <class T>
 void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n);
 
+/// y = scale · exp(x − max) for one row.
+template <class T>
+void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale);
+
 /// Operands of layer_norm and rms_norm; `center` tells them apart. weight and bias may be null.
 template <class T>
 struct NormRows {

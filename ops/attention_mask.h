@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <heed/core/tensor.h>
+
+namespace heed {
+
+/// Which query may attend which key, and what is added to its logit. A value: parts are joined with `&`, and
+/// a pair is open iff every part opens it. A closed pair reaches no result and no gradient.
+///
+/// Positions: key j has position j; query i has position query_start + i, by default Tk − Tq + i, so that the
+/// last query sits on the last key (what a KV cache needs).
+class AttentionMask {
+ public:
+  /// Everything open.
+  AttentionMask() = default;
+
+  /// Key position <= query position.
+  static AttentionMask causal();
+  /// p − left <= key position <= p + right around the query position p; −1 = no bound on that side.
+  static AttentionMask window(std::int64_t left, std::int64_t right);
+  /// Boolean, true = may attend; broadcasts to [.., Hq, Tq, Tk].
+  static AttentionMask attend(Tensor mask);
+  /// Boolean, true = may not attend; broadcasts to [.., Hq, Tq, Tk].
+  static AttentionMask ignore(Tensor mask);
+  /// Floating, added to the scaled logits, differentiable; −inf closes the pair. Broadcasts to [.., Hq, Tq,
+  /// Tk].
+  static AttentionMask bias(Tensor bias);
+  /// i64 [B]: only the first length[b] keys of sample b are open.
+  static AttentionMask key_lengths(Tensor lengths);
+  /// i64 [T] or [B, T]: a pair is open iff both lie in the same document (self-attention of packed
+  /// documents).
+  static AttentionMask documents(Tensor ids);
+  /// slopes [Hq], differentiable: adds −slope_h · |query position − key position|.
+  static AttentionMask alibi(Tensor slopes);
+
+  /// The same mask with the first query at this position; 0 is the top-left rule of ONNX and PyTorch's
+  /// is_causal.
+  AttentionMask query_start(std::int64_t position) const;
+
+  friend AttentionMask operator&(AttentionMask a, const AttentionMask& b);
+
+  /// Nothing is closed and nothing is added.
+  bool empty() const;
+  /// Closes pairs by position alone (causal, window): row i is open on a range of keys.
+  bool only_positional() const;
+  /// Whether a gradient with respect to a bias or slope is asked for.
+  bool requires_grad() const;
+
+  struct Range {
+    std::int64_t begin;
+    std::int64_t end;
+  };
+  /// Keys that causal and window leave open to query i: begin <= j < end.
+  Range open_range(std::int64_t query, std::int64_t queries, std::int64_t keys) const;
+
+  /// ShapeError or DTypeError (naming `op`) unless every part fits logits of this shape [.., Hq, Tq, Tk].
+  void check(const char* op, const Shape& scores, DType dtype) const;
+  /// Boolean, true = open, broadcasts to `scores`; undefined where all is open. Includes biases of −inf.
+  Tensor open_pairs(const Shape& scores) const;
+  /// What is added, recorded, broadcasts to `scores`; undefined where nothing is. −inf is replaced by 0.
+  Tensor additive(const Shape& scores, DType dtype) const;
+
+ private:
+  std::int64_t first_query(std::int64_t queries, std::int64_t keys) const;
+  Tensor distance(std::int64_t queries, std::int64_t keys) const;
+
+  bool causal_ = false;
+  std::vector<Range> windows_;  // left and right bounds
+  std::optional<std::int64_t> query_start_;
+  std::vector<Tensor> attend_;
+  std::vector<Tensor> bias_;
+  std::vector<Tensor> key_lengths_;
+  std::vector<Tensor> documents_;
+  std::vector<Tensor> slopes_;
+};
+
+}  // namespace heed

@@ -1,0 +1,289 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/core/factory.h>
+#include <heed/core/record.h>
+#include <heed/core/strided_loop.h>
+#include <heed/ops/arithmetic.h>
+#include <heed/ops/compare.h>
+#include <heed/ops/contiguous.h>
+#include <heed/ops/cross_entropy.h>
+#include <heed/ops/reshape.h>
+#include <heed/ops/softmax.h>
+#include <heed/ops/squeeze.h>
+#include <heed/ops/sum.h>
+#include <heed/ops/transpose.h>
+#include <heed/ops/where.h>
+
+#include <heed/ops/kernels/rows.h>
+
+namespace heed {
+namespace {
+
+constexpr const char* op = "cross_entropy";
+
+// Coefficients of −lp[c] in one row: `hit` for the target class, `spread · w_c` for every class.
+struct RowTerms {
+  double hit;
+  double spread;
+  double total;  // Σ_c of all coefficients; 0 for an ignored row
+};
+
+struct Classes {
+  std::int64_t count = 0;
+  std::int64_t ignore_index = -100;
+  double smoothing = 0;
+  std::vector<double> weight;  // empty: all 1
+  double weight_sum = 0;
+
+  double weight_of(std::int64_t c) const {
+    return weight.empty() ? 1.0 : weight[static_cast<std::size_t>(c)];
+  }
+  RowTerms terms(std::int64_t target) const {
+    if (target == ignore_index) return {0, 0, 0};
+    const double hit = (1 - smoothing) * weight_of(target);
+    const double spread = smoothing / static_cast<double>(count);
+    return {hit, spread, hit + spread * weight_sum};
+  }
+};
+
+Classes classes_of(std::int64_t count, const CrossEntropyOptions& options) {
+  Classes classes{count, options.ignore_index, options.label_smoothing, {}, static_cast<double>(count)};
+  if (options.weight.defined()) {
+    visit_floating(options.weight.dtype(), [&]<class T>(std::type_identity<T>) {
+      for (const T w : options.weight.to_vector<T>()) classes.weight.push_back(static_cast<double>(w));
+    });
+    classes.weight_sum = 0;
+    for (const double w : classes.weight) classes.weight_sum += w;
+  }
+  return classes;
+}
+
+std::vector<std::int64_t> index_targets(const Tensor& target, const Classes& classes) {
+  std::vector<std::int64_t> indices;
+  visit_numeric(target.dtype(), [&]<class T>(std::type_identity<T>) {
+    for (const T y : target.to_vector<T>()) indices.push_back(static_cast<std::int64_t>(y));
+  });
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] == classes.ignore_index || (indices[i] >= 0 && indices[i] < classes.count)) continue;
+    fail_index(op, "target", indices[i], static_cast<std::int64_t>(i), classes.count);
+  }
+  return indices;
+}
+
+std::int64_t row_grain(std::int64_t n) {
+  return std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1));
+}
+
+// Loss of one row from its maximum m and Σ exp(x − m).
+template <class T>
+T row_loss(const T* x, T m, T sum, std::int64_t target, const Classes& classes) {
+  const RowTerms terms = classes.terms(target);
+  const double log_sum = std::log(static_cast<double>(sum));
+  const auto minus_lp = [&](std::int64_t c) {
+    return log_sum - (static_cast<double>(x[c]) - static_cast<double>(m));
+  };
+  double loss = 0;
+  if (terms.hit != 0) loss += terms.hit * minus_lp(target);
+  if (terms.spread != 0) {
+    for (std::int64_t c = 0; c < classes.count; ++c) {
+      const double a = terms.spread * classes.weight_of(c);
+      if (a != 0) loss += a * minus_lp(c);
+    }
+  }
+  return static_cast<T>(loss);
+}
+
+struct CrossEntropyVjp {
+  SavedTensor logits, max, sum;  // [rows, C], [rows], [rows]
+  std::vector<std::int64_t> targets;
+  Classes classes;
+
+  void vjp(VjpContext& context) const {  // l = Σ_c a_c (−lp[c])
+    if (context.recording()) {
+      composite(context);
+    } else {
+      visit_floating(context.cotangent().dtype(), [&]<class T>(std::type_identity<T>) { fused<T>(context); });
+    }
+  }
+
+  // dx = dl (total · softmax(x) − a), with the logits of ignored rows taken as 0, so that they are never
+  // read.
+  void composite(VjpContext& context) const {
+    const Tensor x = context.unpack(logits);
+    const auto rows = static_cast<std::int64_t>(targets.size());
+    Tensor a = zeros(x.shape(), x.dtype());
+    Tensor total = zeros({rows, 1}, x.dtype());
+    Tensor ignored = zeros({rows, 1}, DType::boolean);
+    visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+      T* pa = a.mutable_data<T>();
+      T* pt = total.mutable_data<T>();
+      bool* pi = ignored.mutable_data<bool>();
+      for (std::int64_t r = 0; r < rows; ++r, pa += classes.count) {
+        const std::int64_t y = targets[static_cast<std::size_t>(r)];
+        const RowTerms terms = classes.terms(y);
+        pi[r] = y == classes.ignore_index;
+        pt[r] = static_cast<T>(terms.total);
+        if (terms.spread != 0) {
+          for (std::int64_t c = 0; c < classes.count; ++c)
+            pa[c] = static_cast<T>(terms.spread * classes.weight_of(c));
+        }
+        if (terms.hit != 0) pa[y] += static_cast<T>(terms.hit);
+      }
+    });
+    const Tensor p = softmax(masked_fill(x, ignored, 0));
+    context.set(0, mul(sub(mul(p, total), a), unsqueeze(context.cotangent(), 1)));
+  }
+
+  template <class T>
+  void fused(VjpContext& context) const {
+    const Tensor x = contiguous(context.unpack(logits).detach());
+    const Tensor dl = contiguous(context.cotangent());
+    const Tensor m = context.unpack(max);
+    const Tensor s = context.unpack(sum);
+    Tensor dx = empty(x.shape(), x.dtype());
+    const std::int64_t n = classes.count;
+    const T* px = x.data<T>();
+    T* out = dx.mutable_data<T>();
+    parallel_for(x.size(0), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t y = targets[static_cast<std::size_t>(r)];
+        const RowTerms terms = classes.terms(y);
+        T* row = out + r * n;
+        if (y == classes.ignore_index) {
+          std::fill(row, row + n, T(0));
+          continue;
+        }
+        const double g = static_cast<double>(dl.data<T>()[r]);
+        kernels::exp_scale_row(px + r * n, row, n, m.data<T>()[r],
+                               static_cast<T>(g * terms.total / static_cast<double>(s.data<T>()[r])));
+        if (terms.spread != 0) {
+          for (std::int64_t c = 0; c < n; ++c)
+            row[c] -= static_cast<T>(g * terms.spread * classes.weight_of(c));
+        }
+        row[y] -= static_cast<T>(g * terms.hit);
+      }
+    });
+    context.set(0, dx);
+  }
+};
+
+// logits [rows, C] → losses [rows]
+Tensor index_losses(const Tensor& logits, std::vector<std::int64_t> targets, const Classes& classes) {
+  const Tensor x = contiguous(logits.detach());
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  Tensor loss = empty({rows}, x.dtype());
+  Tensor max = empty({rows}, x.dtype());
+  Tensor sum = empty({rows}, x.dtype());
+  visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const T* px = x.data<T>();
+    T* pl = loss.mutable_data<T>();
+    T* pm = max.mutable_data<T>();
+    T* ps = sum.mutable_data<T>();
+    const std::int64_t n = classes.count;
+    parallel_for(rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
+      kernels::max_and_sum_rows(px + begin * n, pm + begin, ps + begin, end - begin, n);
+      for (std::int64_t r = begin; r < end; ++r) {
+        const std::int64_t y = targets[static_cast<std::size_t>(r)];
+        pl[r] = y == classes.ignore_index ? T(0) : row_loss(px + r * n, pm[r], ps[r], y, classes);
+      }
+    });
+  });
+  record(op, {&logits}, loss, [&] {
+    return CrossEntropyVjp{save_input(logits, "logits"), save_input(max, "max"), save_input(sum, "sum"),
+                           std::move(targets), classes};
+  });
+  return loss;
+}
+
+// logits and target [rows, C] → losses [rows]
+Tensor probability_losses(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  const auto classes = static_cast<double>(logits.size(1));
+  Tensor coefficient = target;
+  if (options.label_smoothing != 0) {
+    coefficient = add(mul(target, 1 - options.label_smoothing), options.label_smoothing / classes);
+  }
+  if (options.weight.defined()) coefficient = mul(coefficient, options.weight);
+  Tensor lp = log_softmax(logits);
+  // 0 · −inf would be NaN; a coefficient of zero skips its term.
+  const Tensor skipped =
+      logical_and(eq(coefficient.detach(), 0), eq(lp.detach(), -std::numeric_limits<double>::infinity()));
+  lp = masked_fill(lp, skipped, 0);
+  return neg(sum(mul(coefficient, lp), {1}));
+}
+
+struct Rows {
+  Tensor logits;       // [rows, C]
+  Shape losses_shape;  // shape of the losses before reduction
+};
+
+Rows check_and_flatten(const Tensor& logits, const CrossEntropyOptions& options) {
+  check_floating(op, "logits", logits);
+  check_rank(op, "logits", logits, 1);
+  check_value(options.label_smoothing >= 0 && options.label_smoothing <= 1, op, "label_smoothing",
+              options.label_smoothing, "0 <= label_smoothing <= 1");
+  const int class_axis = logits.rank() == 1 ? 0 : 1;
+  const std::int64_t classes = logits.shape()[class_axis];
+  if (options.weight.defined()) {
+    check_same_dtype(op, "logits", logits, "weight", options.weight);
+    check_shape(op, "weight", options.weight, {classes}, "one number for each class");
+  }
+  Rows rows{logits, logits.shape()};
+  rows.losses_shape.erase(class_axis);
+  if (logits.rank() > 2) {
+    Shape axes;
+    for (int k = 0; k < logits.rank(); ++k) {
+      if (k != 1) axes.push_back(k);
+    }
+    axes.push_back(1);
+    rows.logits = permute(logits, axes);
+  }
+  rows.logits = reshape(rows.logits, {element_count(rows.losses_shape), classes});
+  return rows;
+}
+
+struct Losses {
+  Tensor each;
+  double weight;  // divisor of the mean
+};
+
+Losses losses_of(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  const Rows rows = check_and_flatten(logits, options);
+  check_defined(op, "target", target);
+  if (is_floating(target.dtype())) {
+    check_same_dtype(op, "logits", logits, "target", target);
+    check_shape(op, "target", target, logits.shape(), "the shape of logits, for probabilities");
+    const Tensor p = check_and_flatten(target, options).logits;
+    const Tensor each = probability_losses(rows.logits, p, options);
+    return {reshape(each, rows.losses_shape), static_cast<double>(rows.logits.size(0))};
+  }
+  check_dtype(op, "target", target, {DType::i32, DType::i64});
+  check_shape(op, "target", target, rows.losses_shape, "the shape of logits without the class axis");
+  const Classes classes = classes_of(rows.logits.size(1), options);
+  std::vector<std::int64_t> indices = index_targets(target, classes);
+  double weight = 0;
+  for (const std::int64_t y : indices) weight += y == classes.ignore_index ? 0 : classes.weight_of(y);
+  return {reshape(index_losses(rows.logits, std::move(indices), classes), rows.losses_shape), weight};
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  const Losses losses = losses_of(logits, target, options);
+  if (options.reduction == Reduction::none) return losses.each;
+  const Tensor total = sum(losses.each);
+  if (options.reduction == Reduction::sum) return total;
+  return mul(total, losses.weight == 0 ? 0.0 : 1.0 / losses.weight);
+}
+
+LossSum cross_entropy_sum(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
+  const Losses losses = losses_of(logits, target, options);
+  return {sum(losses.each), losses.weight};
+}
+
+}  // namespace heed

@@ -1,0 +1,54 @@
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/ops/arithmetic.h>
+#include <heed/ops/compare.h>
+#include <heed/ops/extremum.h>
+#include <heed/ops/matmul.h>
+#include <heed/ops/scaled_dot_product_attention.h>
+#include <heed/ops/softmax.h>
+#include <heed/ops/transpose.h>
+#include <heed/ops/where.h>
+
+namespace heed {
+namespace {
+
+void check_operands(const Tensor& Q, const Tensor& K, const Tensor& V, const Tensor& mask) {
+  const char* op = "scaled_dot_product_attention";
+  check_floating(op, "Q", Q);
+  check_same_dtype(op, "Q", Q, "K", K);
+  check_same_dtype(op, "Q", Q, "V", V);
+  check_rank(op, "Q", Q, 2);
+  check_rank(op, "K", K, 2);
+  check_rank(op, "V", V, 2);
+  const std::string given =
+      fmt::format("Q is {}, K is {} and V is {}", Q.shape().str(), K.shape().str(), V.shape().str());
+  if (Q.size(-1) != K.size(-1)) fail<ShapeError>(op, "head sizes differ", given, "Q[-1] == K[-1]");
+  if (K.size(-2) != V.size(-2)) fail<ShapeError>(op, "key and value lengths differ", given, "K[-2] == V[-2]");
+  if (mask.defined()) check_dtype(op, "mask", mask, {DType::boolean});
+}
+
+}  // namespace
+
+AttentionWeights scaled_dot_product_attention(const Tensor& Q, const Tensor& K, const Tensor& V,
+                                              const Tensor& mask) {
+  check_operands(Q, K, V, mask);
+  Tensor scores = matmul(Q, transpose(K)) / std::sqrt(static_cast<double>(Q.size(-1)));
+  if (!mask.defined()) {
+    const Tensor weights = softmax(scores);
+    return {matmul(weights, V), weights};
+  }
+  check_expands("scaled_dot_product_attention", "mask", mask, scores.shape());
+  const Tensor closed = logical_not(mask);
+  scores = masked_fill(scores, closed, -std::numeric_limits<double>::infinity());
+  const Tensor dead = K.size(-2) == 0
+                          ? closed
+                          : eq(amax(scores.detach(), {-1}, true), -std::numeric_limits<double>::infinity());
+  const Tensor weights = masked_fill(softmax(masked_fill(scores, dead, 0)), logical_or(closed, dead), 0);
+  return {matmul(weights, V), weights};
+}
+
+}  // namespace heed
