@@ -13,14 +13,13 @@
 #include <heed/ops/compare.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/cross_entropy.h>
+#include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
 #include <heed/ops/where.h>
-
-#include <heed/ops/kernels/rows.h>
 
 namespace heed {
 namespace {

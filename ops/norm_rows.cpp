@@ -7,12 +7,11 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/expand.h>
+#include <heed/ops/kernels/rows.h>
 #include <heed/ops/norm_rows.h>
 #include <heed/ops/power.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/sum.h>
-
-#include <heed/ops/kernels/rows.h>
 
 namespace heed::detail {
 namespace {

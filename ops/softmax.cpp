@@ -6,12 +6,11 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/exp_log.h>
+#include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
-
-#include <heed/ops/kernels/rows.h>
 
 namespace heed {
 namespace {
