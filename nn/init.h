@@ -1,0 +1,21 @@
+#pragma once
+
+#include <heed/core/random.h>
+#include <heed/core/tensor.h>
+
+namespace heed::nn {
+
+// Fresh parameters. All draw in the dtype asked for, from the caller's generator.
+
+/// A leaf that requires grad, with elements from N(mean, deviation²).
+Tensor normal_parameter(const Shape& shape, Generator& generator, double deviation = 1.0,
+                        DType dtype = DType::f32);
+/// A leaf that requires grad, with elements uniform in [−bound, bound).
+Tensor uniform_parameter(const Shape& shape, Generator& generator, double bound, DType dtype = DType::f32);
+/// A leaf that requires grad, all elements equal.
+Tensor constant_parameter(const Shape& shape, double value, DType dtype = DType::f32);
+
+/// Draws the elements of a parameter anew, in place, from N(0, deviation²).
+void reset_normal(Tensor& parameter, Generator& generator, double deviation);
+
+}  // namespace heed::nn

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <heed/nn/module.h>
+
+namespace heed::nn {
+
+struct LayerNormOptions {
+  Shape normalized_shape;  // the last axes of the input
+  double epsilon = 1e-5;
+  bool bias = true;
+};
+
+/// y = (x − mean) / √(variance + ε) · weight + bias, statistics over the last axes.   weight starts at 1,
+/// bias at 0. Throws    ValueError (no axes, ε < 0), at the call what `layer_norm` throws.
+class LayerNorm final : public Module {
+ public:
+  explicit LayerNorm(const LayerNormOptions& options);
+  LayerNorm clone() const;
+  const LayerNormOptions& options() const { return options_; }
+
+  Tensor operator()(const Tensor& x) const;
+
+  Tensor weight;
+  Tensor bias;
+
+ protected:
+  void visit(MemberVisitor& visitor) override;
+
+ private:
+  LayerNormOptions options_;
+};
+
+struct RMSNormOptions {
+  Shape normalized_shape;  // the last axes of the input
+  double epsilon = 1e-6;
+};
+
+/// y = x / √(mean x² + ε) · weight, the mean over the last axes.   weight starts at 1.
+/// Throws    ValueError (no axes, ε < 0), at the call what `rms_norm` throws.
+class RMSNorm final : public Module {
+ public:
+  explicit RMSNorm(const RMSNormOptions& options);
+  RMSNorm clone() const;
+  const RMSNormOptions& options() const { return options_; }
+
+  Tensor operator()(const Tensor& x) const;
+
+  Tensor weight;
+
+ protected:
+  void visit(MemberVisitor& visitor) override { visitor.parameter("weight", weight); }
+
+ private:
+  RMSNormOptions options_;
+};
+
+}  // namespace heed::nn

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <heed/nn/dropout.h>
+#include <heed/nn/mlp.h>
+#include <heed/nn/multi_head_attention.h>
+#include <heed/nn/norm.h>
+
+namespace heed::nn {
+
+struct TransformerBlockOptions {
+  std::int64_t embed_dim = 0;
+  std::int64_t num_heads = 0;
+  std::int64_t hidden_dim = 0;  // 0: four times embed_dim
+  double dropout = 0;           // of attention weights and of both branches, in training mode
+  bool bias = true;
+};
+
+/// Pre-norm block:  z = x + attention(norm1(x)),   y = z + mlp(norm2(z)).   x [.., T, E] → y, same shape.
+/// Throws    what its parts throw.
+class TransformerBlock final : public Module {
+ public:
+  TransformerBlock(const TransformerBlockOptions& options, Generator& generator);
+  TransformerBlock clone() const;
+  const TransformerBlockOptions& options() const { return options_; }
+
+  Tensor operator()(const Tensor& x, const AttentionMask& mask = {}, Generator* generator = nullptr) const;
+  /// The same, with the attention weights [.., H, T, T].
+  AttentionWeights with_weights(const Tensor& x, const AttentionMask& mask = {},
+                                Generator* generator = nullptr) const;
+
+  LayerNorm norm1;
+  MultiHeadAttention attention;
+  LayerNorm norm2;
+  MLP mlp;
+  Dropout dropout;
+
+ protected:
+  void visit(MemberVisitor& visitor) override;
+
+ private:
+  Tensor add_mlp(const Tensor& z, Generator* generator) const;
+
+  TransformerBlockOptions options_;
+};
+
+}  // namespace heed::nn

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include <heed/nn/causal_lm.h>
+#include <heed/train/tokenizer.h>
+
+namespace heed::train {
+
+/// A model and the tokenizer whose tokens it knows.
+struct LanguageModel {
+  nn::CausalLM model;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+/// Writes `config.json` (the model's options, the tokenizer) and `model.safetensors` (its parameters) into a
+/// folder, each whole or not at all. Throws    IoError.
+void save_language_model(const std::filesystem::path& folder, const nn::CausalLM& model,
+                         const Tokenizer& tokenizer);
+
+/// What save_language_model wrote, in evaluation mode. Sizes that the configuration claims are compared with
+/// the tensors before anything is allocated. Throws    IoError naming the file and what is wrong with it.
+LanguageModel load_language_model(const std::filesystem::path& folder);
+
+}  // namespace heed::train
