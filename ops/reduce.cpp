@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/ops/reduce.h>
+
+namespace heed::detail {
+namespace {
+
+// Step between neighbours along the last axis that has any; 0 if there are none.
+std::int64_t last_step(const View& view) {
+  for (int k = view.shape.rank() - 1; k >= 0; --k) {
+    if (view.shape[k] > 1) return view.strides[k] < 0 ? -view.strides[k] : view.strides[k];
+  }
+  return 0;
+}
+
+}  // namespace
+
+ReduceAxes reduce_axes(std::string_view op, const Tensor& x, const Shape& axes) {
+  unsigned gone = 0;
+  for (const std::int64_t axis : axes) {
+    const int k = normalize_axis(op, axis, x.rank());
+    if ((gone & (1u << k)) != 0) {
+      fail<ValueError>(op, "an axis is given twice", fmt::format("axes are {}", axes.str()),
+                       "different axes");
+    }
+    gone |= 1u << k;
+  }
+  if (axes.empty()) gone = ~0u;
+  ReduceAxes result;
+  result.outer.offset = x.offset();
+  result.kept = x.shape();
+  for (int k = 0; k < x.rank(); ++k) {
+    const bool goes = (gone & (1u << k)) != 0;
+    View& view = goes ? result.inner : result.outer;
+    view.shape.push_back(x.shape()[k]);
+    view.strides.push_back(x.strides()[k]);
+    if (goes) result.kept[k] = 1;
+  }
+  result.outer.numel = element_count(result.outer.shape);
+  result.inner.numel = element_count(result.inner.shape);
+  return result;
+}
+
+void check_not_empty(std::string_view op, const Tensor& x, const ReduceAxes& axes) {
+  if (axes.inner.numel > 0 || axes.outer.numel == 0) return;
+  fail<ValueError>(op, "nothing to reduce, and no value to give for it",
+                   fmt::format("x is {}", x.shape().str()), "one element or more along the reduced axes");
+}
+
+ReduceBlocks reduce_blocks(const ReduceAxes& axes) {
+  constexpr std::int64_t most_parts = 64;      // partial results of one output
+  constexpr std::int64_t most_columns = 1024;  // accumulators that stay in the first cache
+  const std::int64_t outputs = std::max<std::int64_t>(axes.outer.numel, 1);
+  const std::int64_t elements = std::max<std::int64_t>(axes.inner.numel, 1);
+  const bool by_column = outputs > 1 && last_step(axes.outer) < last_step(axes.inner);
+  ReduceBlocks block{by_column, std::min(outputs, most_columns), elements};
+  if (!by_column) {
+    block.outputs = std::max<std::int64_t>(1, elementwise_grain / elements);
+    block.outputs = std::min(block.outputs, outputs);
+  }
+  const std::int64_t across = (outputs + block.outputs - 1) / block.outputs;
+  if (across < most_parts) {
+    const std::int64_t fair = (elements + most_parts - 1) / most_parts;
+    block.elements = std::min(elements, std::max(elementwise_grain / block.outputs, fair));
+  }
+  return block;
+}
+
+}  // namespace heed::detail
