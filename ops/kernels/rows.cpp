@@ -1,7 +1,7 @@
-#include <heed/ops/kernels/rows.h>
-
 #include <cmath>
 #include <limits>
+
+#include <heed/ops/kernels/rows.h>
 
 // Highway needs this order of headers.
 // clang-format off
@@ -10,74 +10,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
+#include <heed/ops/kernels/lanes-inl.h>
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Walks a row in whole vectors and one partial one: body(index, lanes). Partial loads fill with zeros.
-template <class D, class Body>
-HWY_INLINE void for_lanes(D d, std::int64_t n, Body&& body) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) body(i, static_cast<std::size_t>(lanes));
-  if (i < n) body(i, static_cast<std::size_t>(n - i));
-}
-
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load(D d, const T* from, std::size_t count) {
-  return count == hn::Lanes(d) ? hn::LoadU(d, from) : hn::MaskedLoad(hn::FirstN(d, count), d, from);
-}
-
-template <class D, class T>
-HWY_INLINE void store(hn::Vec<D> v, D d, T* to, std::size_t count) {
-  if (count == hn::Lanes(d)) {
-    hn::StoreU(v, d, to);
-  } else {
-    hn::BlendedStore(v, hn::FirstN(d, count), d, to);
-  }
-}
-
-// Lanes beyond `count` set to `fill`.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_or(D d, const T* from, std::size_t count, T fill) {
-  if (count == hn::Lanes(d)) return hn::LoadU(d, from);
-  const auto inside = hn::FirstN(d, count);
-  return hn::IfThenElse(inside, hn::MaskedLoad(inside, d, from), hn::Set(d, fill));
-}
-
-template <class D, class T>
-HWY_INLINE T row_max(D d, const T* x, std::int64_t n) {
-  auto top = hn::Set(d, -std::numeric_limits<T>::infinity());
-  auto nan = hn::FirstN(d, 0);
-  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
-    const auto v = load_or(d, x + i, count, -std::numeric_limits<T>::infinity());
-    nan = hn::Or(nan, hn::IsNaN(v));
-    top = hn::Max(top, v);
-  });
-  if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
-  return hn::GetLane(hn::MaxOfLanes(d, top));
-}
-
-// e^(x − max) into y where y is given; returns the sum. exp of the field's vector library ends in 0 for very
-// negative arguments, NaN and −inf included, so NaN is put back.
-template <class D, class T>
-HWY_INLINE T exp_sum(D d, const T* x, T* y, T max, std::int64_t n) {
-  const auto shift = hn::Set(d, max);
-  auto total = hn::Zero(d);
-  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
-    const auto v = hn::Sub(load_or(d, x + i, count, -std::numeric_limits<T>::infinity()), shift);
-    const auto low = hn::Set(d, sizeof(T) == 4 ? T(-104) : T(-746));  // below, e^v rounds to 0
-    auto e = hn::IfThenElse(hn::Lt(v, low), hn::Zero(d), hn::Exp(d, hn::Max(v, low)));
-    e = hn::IfThenElse(hn::IsNaN(v), v, e);
-    if (y != nullptr) store(e, d, y + i, count);
-    if (count != hn::Lanes(d)) e = hn::IfThenElseZero(hn::FirstN(d, count), e);
-    total = hn::Add(total, e);
-  });
-  return hn::GetLane(hn::SumOfLanes(d, total));
-}
 
 template <class T>
 HWY_INLINE void softmax(const T* x, T* y, std::int64_t rows, std::int64_t n) {

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/core/factory.h>
+#include <heed/ops/elementwise.h>
+#include <heed/ops/expand.h>
+#include <heed/ops/kernels/elementwise_kernels.h>
+
+namespace heed::detail {
+namespace {
+
+constexpr std::int64_t piece_size = 256;
+
+// Hands out a strided row in dense pieces: where the row is not dense, through a buffer in the first cache.
+class DenseRow {
+ public:
+  DenseRow(const float* x, std::int64_t step) : x_(x), step_(step) {
+    if (step == 0) buffer_.fill(*x);
+  }
+  const float* piece(std::int64_t begin, std::int64_t count) {
+    if (step_ == 1) return x_ + begin;
+    if (step_ != 0) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        buffer_[static_cast<std::size_t>(i)] = x_[(begin + i) * step_];
+      }
+    }
+    return buffer_.data();
+  }
+
+ private:
+  const float* x_;
+  std::int64_t step_;
+  std::array<float, piece_size> buffer_;
+};
+
+bool can_hold_result(const Tensor& y, const Tensor& like) {
+  return y.defined() && y.dtype() == like.dtype() && y.shape() == like.shape() && y.is_contiguous() &&
+         y.owns_storage_alone() && !y.requires_grad();
+}
+
+}  // namespace
+
+Tensor scalar_like(std::string_view op, const Tensor& x, Scalar value) {
+  check_defined(op, "x", x);
+  const double real = value.to<double>();
+  if (is_integer(x.dtype()) && !value.is_integral() && !(std::nearbyint(real) == real)) {
+    fail<ValueError>(op, "number is not whole", fmt::format("{} for a tensor of {}", real, name_of(x.dtype())),
+                     "a whole number (or cast the tensor)");
+  }
+  return full({}, value, x.dtype());
+}
+
+Operands broadcast(std::string_view op, const Tensor& a, const Tensor& b) {
+  check_defined(op, "a", a);
+  check_defined(op, "b", b);
+  if (a.shape() == b.shape()) return {a, b};
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  return {expand(a, shape), expand(b, shape)};
+}
+
+Tensor map_kernel(kernels::Map f, const Tensor& x) {
+  Tensor y = empty(x.shape(), DType::f32);
+  auto* to = y.mutable_data<float>();
+  const float* from = x.data<float>() - x.offset();
+  StridedLoop<2>({&y.view(), &x.view()}).run_parallel([&](const auto& at, const auto& step, auto count) {
+    if (step[1] == 1) return kernels::map(f, from + at[1], to + at[0], count);
+    DenseRow in(from + at[1], step[1]);
+    for (std::int64_t i = 0; i < count; i += piece_size) {
+      const std::int64_t n = std::min(piece_size, count - i);
+      kernels::map(f, in.piece(i, n), to + at[0] + i, n);
+    }
+  });
+  return y;
+}
+
+Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b, Tensor reuse) {
+  // An operand besides `reuse` holds the same elements, so ownership is asked for before `y` copies a handle.
+  Tensor y = can_hold_result(reuse, a) ? std::move(reuse) : empty(a.shape(), DType::f32);
+  const View view = contiguous_view(y.shape());
+  const float* from_a = a.data<float>() - a.offset();
+  const float* from_b = b.data<float>() - b.offset();
+  auto* to = y.mutable_data<float>();
+  StridedLoop<3>({&view, &a.view(), &b.view()}).run_parallel([&](const auto& at, const auto& step, auto count) {
+    float* out = to + at[0];
+    if (step[1] == 1 && step[2] == 1) return kernels::map2(f, from_a + at[1], from_b + at[2], out, count);
+    DenseRow p(from_a + at[1], step[1]);
+    DenseRow q(from_b + at[2], step[2]);
+    for (std::int64_t i = 0; i < count; i += piece_size) {
+      const std::int64_t n = std::min(piece_size, count - i);
+      kernels::map2(f, p.piece(i, n), q.piece(i, n), out + i, n);
+    }
+  });
+  return y;
+}
+
+}  // namespace heed::detail

@@ -1,0 +1,219 @@
+#include <cmath>
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include <heed/core/backward.h>
+#include <heed/core/factory.h>
+#include <heed/core/random.h>
+#include <heed/ops/cross_entropy.h>
+
+#include "../support/op_case.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+struct Settings {
+  double smoothing = 0;
+  std::int64_t ignore_index = -100;
+  Reduction reduction = Reduction::mean;
+};
+
+double log_sum_exp(const double* x, std::size_t n) {
+  double sum = 0;
+  for (std::size_t c = 0; c < n; ++c) sum += std::exp(x[c]);
+  return std::log(sum);
+}
+
+// Operands: logits [N, C], targets [N], class weights [C] (optional).
+Reference index_reference(Settings s) {
+  return [s](const std::vector<Array>& in) {
+    const auto n = static_cast<std::size_t>(in[0].shape[0]);
+    const auto classes = static_cast<std::size_t>(in[0].shape[1]);
+    const auto w = [&](std::size_t c) { return in.size() > 2 ? in[2].values[c] : 1.0; };
+    Array each{{in[0].shape[0]}, {}};
+    double total = 0;
+    double weight = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+      const double* x = in[0].values.data() + r * classes;
+      const auto y = static_cast<std::int64_t>(in[1].values[r]);
+      double loss = 0;
+      if (y != s.ignore_index) {
+        const double lse = log_sum_exp(x, classes);
+        const auto target = static_cast<std::size_t>(y);
+        loss = (1 - s.smoothing) * w(target) * (lse - x[target]);
+        for (std::size_t c = 0; c < classes; ++c)
+          loss += s.smoothing / static_cast<double>(classes) * w(c) * (lse - x[c]);
+        weight += w(target);
+      }
+      each.values.push_back(loss);
+      total += loss;
+    }
+    if (s.reduction == Reduction::none) return each;
+    if (s.reduction == Reduction::sum) return Array{{}, {total}};
+    return Array{{}, {weight == 0 ? 0.0 : total / weight}};
+  };
+}
+
+Function index_loss(Settings s) {
+  return [s](const std::vector<Tensor>& x) {
+    const CrossEntropyOptions options{x.size() > 2 ? x[2].detach() : Tensor(), s.ignore_index, s.smoothing,
+                                      s.reduction};
+    return std::vector<Tensor>{cross_entropy(x[0], x[1], options)};
+  };
+}
+
+const Input logits{{4, 5}, -3, 3};
+const Input targets{{4}, 0, 0, {1, 4, -100, 0}, DType::i64};
+const Input weights{{5}, 0, 0, {0.5, 2, 0, 1, 3}, DType::f32, false};
+
+const Registration registration(
+    {{"cross_entropy", "mean", {logits, targets}, index_loss({}), index_reference({})},
+     {"cross_entropy",
+      "sum, weights, smoothing",
+      {logits, targets, weights},
+      index_loss({0.1, -100, Reduction::sum}),
+      index_reference({0.1, -100, Reduction::sum})},
+     {"cross_entropy",
+      "none, weights, smoothing, an ignored class inside",
+      {logits, {{4}, 0, 0, {1, 4, 2, 0}, DType::i64}, weights},
+      index_loss({0.3, 4, Reduction::none}),
+      index_reference({0.3, 4, Reduction::none})},
+     {"cross_entropy",
+      "mean, weights",
+      {logits, targets, weights},
+      index_loss({0.0, -100, Reduction::mean}),
+      index_reference({0.0, -100, Reduction::mean})},
+     {"cross_entropy",
+      "probabilities",
+      {{{3, 4}}, {{3, 4}, 0.05, 1}},
+      binary([](const Tensor& x, const Tensor& y) { return cross_entropy(x, y, {.label_smoothing = 0.2}); }),
+      [](const std::vector<Array>& in) {
+        double total = 0;
+        for (std::size_t r = 0; r < 3; ++r) {
+          const double lse = log_sum_exp(in[0].values.data() + r * 4, 4);
+          for (std::size_t c = 0; c < 4; ++c) {
+            total += (0.8 * in[1].values[r * 4 + c] + 0.05) * (lse - in[0].values[r * 4 + c]);
+          }
+        }
+        return Array{{}, {total / 3}};
+      }},
+     {"cross_entropy_sum",
+      "sum",
+      {logits, targets},
+      [](const std::vector<Tensor>& x) { return std::vector<Tensor>{cross_entropy_sum(x[0], x[1]).sum}; },
+      index_reference({0, -100, Reduction::sum})}},
+    {throws<IndexError>(
+         "cross_entropy", "class outside",
+         [] {
+           cross_entropy(zeros({2, 4}), tensor<std::int64_t>({0, 4}));
+         },
+         "cross_entropy: index out of range, target is 4 at position 1; expected 0 <= target < 4"),
+     throws<ShapeError>(
+         "cross_entropy", "target shape",
+         [] {
+           cross_entropy(zeros({2, 4}), tensor<std::int64_t>({0}));
+         },
+         "cross_entropy: target has the wrong shape, target is [1]; expected [2], the shape of logits "
+         "without the class axis"),
+     throws<ValueError>(
+         "cross_entropy", "smoothing",
+         [] {
+           cross_entropy(zeros({1, 4}), tensor<std::int64_t>({0}), {.label_smoothing = 1.5});
+         },
+         "cross_entropy: bad label_smoothing, label_smoothing is 1.5; expected 0 <= label_smoothing <= 1"),
+     throws<DTypeError>(
+         "cross_entropy_sum", "dtype",
+         [] {
+           cross_entropy_sum(zeros({1, 4}, DType::i64), tensor<std::int64_t>({0}));
+         },
+         "cross_entropy: dtype not supported, logits is i64[1, 4]; expected f32 or f64")});
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("cross entropy is exact at large logits", "[report-15]", float, double) {
+  Tensor x = tensor<TestType>({-400, 250, 430}).set_requires_grad();
+  const Tensor loss = cross_entropy(x, scalar<std::int64_t>(0));
+  REQUIRE(loss.item<TestType>() == 830);
+  backward(loss);
+  REQUIRE(x.grad().to_vector<TestType>() == std::vector<TestType>{-1, 0, 1});
+}
+
+TEMPLATE_TEST_CASE("label smoothing leaves ignored positions out", "[report-30]", float, double) {
+  const Tensor x = tensor<TestType>({1, 2, 0, -1, TestType(.5), 0, 3, 1, 9, -9, 4, 0}, {3, 4});
+  const Tensor y = tensor<std::int64_t>({1, 2, -100});
+  const auto loss = [&](Reduction r) {
+    return cross_entropy(x, y, {.label_smoothing = 0.1, .reduction = r}).template to_vector<TestType>();
+  };
+  const auto each = loss(Reduction::none);
+  // Seven digits are given.
+  REQUIRE(each[0] == Approx(.5901897).margin(1e-6));
+  REQUIRE(each[1] == Approx(.4243155).margin(1e-6));
+  REQUIRE(each[2] == 0);
+  REQUIRE(loss(Reduction::sum)[0] == Approx(1.0145052).margin(1e-6));
+  REQUIRE(loss(Reduction::mean)[0] == Approx(.5072526).margin(1e-6));
+  REQUIRE(cross_entropy(x, y).template item<TestType>() == Approx(.3385026).margin(1e-6));
+}
+
+TEMPLATE_TEST_CASE("an ignored row has gradient 0, even of NaN and infinities", "[report-30]", float,
+                   double) {
+  const auto nan = std::numeric_limits<TestType>::quiet_NaN();
+  Tensor x = tensor<TestType>({1, 2, nan, static_cast<TestType>(inf)}, {2, 2}).set_requires_grad();
+  const Tensor y = tensor<std::int64_t>({1, -100});
+  for (const double smoothing : {0.0, 0.2}) {
+    for (const bool record : {false, true}) {
+      const Tensor loss = cross_entropy(x, y, {.label_smoothing = smoothing});
+      REQUIRE(std::isfinite(loss.item<TestType>()));
+      const auto g = grad(loss, x, {.create_graph = record}).template to_vector<TestType>();
+      REQUIRE(std::isfinite(g[0]));
+      REQUIRE(g[2] == 0);
+      REQUIRE(g[3] == 0);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("all ignored: loss 0 and gradients 0", "[report-30]", float, double) {
+  Tensor x = ones({2, 3}, dtype_of<TestType>).set_requires_grad();
+  const Tensor loss = cross_entropy(x, tensor<std::int64_t>({-100, -100}));
+  REQUIRE(loss.item<TestType>() == 0);
+  backward(loss);
+  REQUIRE(x.grad().to_vector<TestType>() == std::vector<TestType>(6, 0));
+}
+
+TEST_CASE("targets outside of the classes are refused by value, position and count", "[report-31]") {
+  for (const std::int64_t bad : {std::int64_t{4}, std::int64_t{-1}, std::int64_t{-4}, std::int64_t{1} << 31,
+                                 std::numeric_limits<std::int64_t>::min()}) {
+    for (const Reduction r : {Reduction::none, Reduction::mean, Reduction::sum}) {
+      REQUIRE_THROWS_WITH(
+          cross_entropy(zeros({2, 4}), tensor<std::int64_t>({0, bad}), {.reduction = r}),
+          Catch::Contains("target is " + std::to_string(bad) + " at position 1") && Catch::Contains("< 4"));
+    }
+  }
+  REQUIRE(cross_entropy(zeros({1, 4}), tensor<std::int64_t>({3}), {.ignore_index = 3}).item<float>() == 0);
+}
+
+TEST_CASE("a logit of -inf with coefficient 0 is skipped") {
+  const Tensor x = tensor({0.0, -inf}, {1, 2});
+  REQUIRE(cross_entropy(x, tensor<std::int64_t>({0})).item<double>() == 0);
+  REQUIRE(cross_entropy(x, tensor({1.0, 0.0}, {1, 2})).item<double>() == 0);
+}
+
+TEST_CASE("accumulation over micro-batches divides once by the total weight", "[report-32]") {
+  Generator generator(4);
+  const Tensor x = randn({4, 6}, generator, DType::f64);
+  const Tensor y = tensor<std::int64_t>({1, -100, 5, 2});
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    return cross_entropy_sum(view_of(x, slice_view("test", x.view(), 0, begin, end, 1)),
+                             view_of(y, slice_view("test", y.view(), 0, begin, end, 1)));
+  };
+  const LossSum a = part(0, 2);
+  const LossSum b = part(2, 4);
+  REQUIRE(a.weight == 1);
+  REQUIRE(b.weight == 2);
+  const double joined = (a.sum.item<double>() + b.sum.item<double>()) / (a.weight + b.weight);
+  REQUIRE(joined == Approx(cross_entropy(x, y).item<double>()).epsilon(1e-14));
+}
