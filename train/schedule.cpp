@@ -70,7 +70,8 @@ Schedule step_decay(const StepOptions& options) {
   require_count(op, "step_size", options.step_size, 1);
   require_rate(op, "gamma", options.gamma);
   return schedule(op, [options](std::int64_t step) {
-    return options.lr * std::pow(options.gamma, static_cast<double>(step / options.step_size));
+    const std::int64_t decays = step / options.step_size;
+    return options.lr * std::pow(options.gamma, static_cast<double>(decays));
   });
 }
 
