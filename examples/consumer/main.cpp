@@ -1,11 +1,16 @@
-// The least a program of somebody else's does with heed.
-#include <cstdio>
+#include <iostream>
 
 #include <heed/heed.h>
 
 int main() {
   heed::Generator generator(1);
-  const heed::Tensor query = heed::randn({1, 2, 5, 8}, generator);
-  std::printf("query has %d axes and %lld elements\n", query.rank(), static_cast<long long>(query.numel()));
-  return query.numel() == 80 ? 0 : 1;
+  auto query = heed::randn({1, 2, 5, 8}, generator);  // [batch, heads, time, head_dim]
+  auto key = heed::randn({1, 2, 5, 8}, generator);
+  auto value = heed::randn({1, 2, 5, 8}, generator);
+  query.set_requires_grad();
+
+  auto attended = heed::attention(query, key, value, {.mask = heed::AttentionMask::causal()});
+  heed::backward(heed::mean(attended.output));
+
+  std::cout << "output " << attended.output << "\ngradient of the query " << query.grad() << "\n";
 }

@@ -1,4 +1,7 @@
 // The rules, applied to this repository.
+#include <fstream>
+#include <sstream>
+
 #include <catch2/catch.hpp>
 
 #include <heed/tests/lint/rules.h>
@@ -57,6 +60,35 @@ TEST_CASE("op headers and add_op agree", "[lint]") {
 
 TEST_CASE("every exported op has its contract", "[lint]") {
   require_clean(check_contracts(repository(), exported_ops()));
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(HEED_SOURCE_DIR "/" + path).rdbuf();
+  return text.str();
+}
+
+// tests/consumer compiles and runs that program, so the README's is right as long as they are one.
+TEST_CASE("the program in the README is examples/consumer", "[lint]") {
+  const auto program = text_of("examples/consumer/main.cpp");
+  REQUIRE(program.size() > 100);
+  CHECK(text_of("README.md").find("```cpp\n" + program + "```\n") != std::string::npos);
+}
+
+TEST_CASE("what the contributing page points to exists", "[lint]") {
+  const auto page = text_of("CONTRIBUTING.md");
+  int found = 0;
+  for (std::size_t at = page.find('`'); at != std::string::npos;) {
+    const auto end = page.find('`', at + 1);
+    const auto word = page.substr(at + 1, end - at - 1);
+    if (word.ends_with(".h") && word.find("foo") == std::string::npos) {
+      ++found;
+      INFO(word);
+      CHECK_FALSE(text_of(word).empty());
+    }
+    at = page.find('`', end + 1);
+  }
+  CHECK(found >= 10);
 }
 
 }  // namespace
