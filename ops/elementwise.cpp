@@ -48,7 +48,8 @@ Tensor scalar_like(std::string_view op, const Tensor& x, Scalar value) {
   check_defined(op, "x", x);
   const double real = value.to<double>();
   if (is_integer(x.dtype()) && !value.is_integral() && !(std::nearbyint(real) == real)) {
-    fail<ValueError>(op, "number is not whole", fmt::format("{} for a tensor of {}", real, name_of(x.dtype())),
+    fail<ValueError>(op, "number is not whole",
+                     fmt::format("{} for a tensor of {}", real, name_of(x.dtype())),
                      "a whole number (or cast the tensor)");
   }
   return full({}, value, x.dtype());
@@ -84,16 +85,17 @@ Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b, Tensor reus
   const float* from_a = a.data<float>() - a.offset();
   const float* from_b = b.data<float>() - b.offset();
   auto* to = y.mutable_data<float>();
-  StridedLoop<3>({&view, &a.view(), &b.view()}).run_parallel([&](const auto& at, const auto& step, auto count) {
-    float* out = to + at[0];
-    if (step[1] == 1 && step[2] == 1) return kernels::map2(f, from_a + at[1], from_b + at[2], out, count);
-    DenseRow p(from_a + at[1], step[1]);
-    DenseRow q(from_b + at[2], step[2]);
-    for (std::int64_t i = 0; i < count; i += piece_size) {
-      const std::int64_t n = std::min(piece_size, count - i);
-      kernels::map2(f, p.piece(i, n), q.piece(i, n), out + i, n);
-    }
-  });
+  StridedLoop<3>({&view, &a.view(), &b.view()})
+      .run_parallel([&](const auto& at, const auto& step, auto count) {
+        float* out = to + at[0];
+        if (step[1] == 1 && step[2] == 1) return kernels::map2(f, from_a + at[1], from_b + at[2], out, count);
+        DenseRow p(from_a + at[1], step[1]);
+        DenseRow q(from_b + at[2], step[2]);
+        for (std::int64_t i = 0; i < count; i += piece_size) {
+          const std::int64_t n = std::min(piece_size, count - i);
+          kernels::map2(f, p.piece(i, n), q.piece(i, n), out + i, n);
+        }
+      });
   return y;
 }
 

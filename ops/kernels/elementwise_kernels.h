@@ -10,7 +10,18 @@ namespace heed::kernels {
 enum class Map : int { exp, tanh, erf, relu, sigmoid, silu, gelu, gelu_tanh };
 
 /// `*_vjp`: dy · f'(x) from (x, dy); sigmoid and tanh from (y, dy).
-enum class Map2 : int { add, sub, mul, div, tanh_vjp, relu_vjp, sigmoid_vjp, silu_vjp, gelu_vjp, gelu_tanh_vjp };
+enum class Map2 : int {
+  add,
+  sub,
+  mul,
+  div,
+  tanh_vjp,
+  relu_vjp,
+  sigmoid_vjp,
+  silu_vjp,
+  gelu_vjp,
+  gelu_tanh_vjp
+};
 
 /// y[i] = f(x[i])
 void map(Map f, const float* x, float* y, std::int64_t n);

@@ -1,0 +1,95 @@
+#include <cmath>
+#include <numbers>
+
+#include <heed/core/check.h>
+#include <heed/core/factory.h>
+#include <heed/core/record.h>
+#include <heed/ops/arithmetic.h>
+#include <heed/ops/elementwise.h>
+#include <heed/ops/rounding.h>
+
+namespace heed {
+namespace {
+
+struct AbsVjp {
+  SavedTensor x;
+  void vjp(VjpContext& context) const {  // y = |x|
+    const Tensor x_ = context.unpack(x);
+    context.set(0, mul(context.cotangent(), sign(x_)));
+  }
+};
+
+struct SignVjp {
+  void vjp(VjpContext& context) const {  // piecewise constant
+    context.set(0, zeros(context.cotangent().shape(), context.cotangent().dtype()));
+  }
+};
+
+struct FloorVjp {
+  void vjp(VjpContext& context) const {  // piecewise constant
+    context.set(0, zeros(context.cotangent().shape(), context.cotangent().dtype()));
+  }
+};
+
+struct CeilVjp {
+  void vjp(VjpContext& context) const {  // piecewise constant
+    context.set(0, zeros(context.cotangent().shape(), context.cotangent().dtype()));
+  }
+};
+
+struct RoundVjp {
+  void vjp(VjpContext& context) const {  // piecewise constant
+    context.set(0, zeros(context.cotangent().shape(), context.cotangent().dtype()));
+  }
+};
+
+}  // namespace
+
+Tensor abs(const Tensor& x) {
+  check_floating("abs", "x", x);
+  Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [](T v) { return std::abs(v); });
+  });
+  record("abs", {&x}, y, [&] { return AbsVjp{save_input(x, "x")}; });
+  return y;
+}
+
+Tensor sign(const Tensor& x) {
+  check_floating("sign", "x", x);
+  Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [](T v) {
+      return (v > T(0) ? T(1) : v < T(0) ? T(-1) : v == T(0) ? T(0) : v);
+    });
+  });
+  record("sign", {&x}, y, [] { return SignVjp{}; });
+  return y;
+}
+
+Tensor floor(const Tensor& x) {
+  check_floating("floor", "x", x);
+  Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [](T v) { return std::floor(v); });
+  });
+  record("floor", {&x}, y, [] { return FloorVjp{}; });
+  return y;
+}
+
+Tensor ceil(const Tensor& x) {
+  check_floating("ceil", "x", x);
+  Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [](T v) { return std::ceil(v); });
+  });
+  record("ceil", {&x}, y, [] { return CeilVjp{}; });
+  return y;
+}
+
+Tensor round(const Tensor& x) {
+  check_floating("round", "x", x);
+  Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [](T v) { return std::nearbyint(v); });
+  });
+  record("round", {&x}, y, [] { return RoundVjp{}; });
+  return y;
+}
+
+}  // namespace heed
