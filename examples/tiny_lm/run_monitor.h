@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <heed/train/jsonl_log.h>
+#include <heed/train/line_chart.h>
+#include <heed/train/progress.h>
+
+#include "train_options.h"
+
+namespace tiny_lm {
+
+/// Watches a run: the progress line, the log, the time of each step, the curves of the report.
+class RunMonitor {
+ public:
+  /// Makes the folder of the options, if there is one, and begins its log anew. Throws    IoError.
+  explicit RunMonitor(const TrainOptions& options);
+
+  void begin_step();
+  void end_step(double loss, double lr);
+  /// Runs and records an evaluation; its time is not counted.
+  double evaluate(const std::function<double()>& validation_loss);
+  void end_line() { progress_.end_line(); }
+
+  std::int64_t steps() const { return static_cast<std::int64_t>(milliseconds_.size()); }
+  /// Of a step, without evaluation.
+  double median_milliseconds() const;
+  /// Mean over the last hundred steps.
+  double train_loss() const;
+  double validation_loss() const { return validation_curve_.back().value; }
+
+  const std::vector<heed::train::CurvePoint>& train_curve() const { return train_curve_; }
+  const std::vector<heed::train::CurvePoint>& validation_curve() const { return validation_curve_; }
+  const std::vector<heed::train::CurvePoint>& lr_curve() const { return lr_curve_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::int64_t tokens_per_step_;
+  std::unique_ptr<heed::train::JsonlLog> log_;
+  heed::train::Progress progress_;
+  Clock::time_point began_;
+  std::vector<double> milliseconds_;
+  std::vector<heed::train::CurvePoint> train_curve_;
+  std::vector<heed::train::CurvePoint> validation_curve_;
+  std::vector<heed::train::CurvePoint> lr_curve_;
+};
+
+/// Largest resident size of this process so far.
+double peak_rss_mib();
+
+}  // namespace tiny_lm

@@ -1,0 +1,59 @@
+#include "text_data.h"
+
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include <heed/core/error.h>
+#include <heed/train/corpus.h>
+
+namespace tiny_lm {
+namespace {
+
+constexpr std::size_t kTalesLength = 1'000'000;
+constexpr std::uint64_t kTalesSeed = 1;  // one text for every run, whatever its own seed
+
+std::string read_file(const std::filesystem::path& path) {
+  std::error_code code;
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path, code)) {
+    heed::fail<heed::IoError>("train", fmt::format("cannot read the text '{}'", path.string()));
+  }
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) {
+    heed::fail<heed::IoError>("train", fmt::format("cannot read the text '{}'", path.string()));
+  }
+  if (text.empty()) {
+    heed::fail<heed::ValueError>("train", fmt::format("the text '{}' is empty", path.string()));
+  }
+  return text;
+}
+
+}  // namespace
+
+TextData load_text(const TrainOptions& options) {
+  TextData data;
+  std::string text;
+  if (options.text.empty()) {
+    const heed::train::TextSource source = heed::train::tale_source();
+    text = source.generate(kTalesLength, kTalesSeed);
+    data.name = "built-in tales";
+    data.floor = source.entropy_floor(static_cast<std::size_t>(options.context));
+  } else {
+    text = read_file(options.text);
+    data.name = options.text.filename().string();
+  }
+  data.tokenizer = std::make_unique<heed::train::CharTokenizer>(text);
+  data.tokens = data.tokenizer->encode(text);
+  if (static_cast<std::int64_t>(data.validation().size()) <= options.context) {
+    heed::fail<heed::ValueError>(
+        "train", fmt::format("the text '{}' is too short for a context of {}", data.name, options.context),
+        fmt::format("have {} characters", data.tokens.size()),
+        fmt::format("at least {}, so that the last tenth holds a window and one more",
+                    10 * options.context + 1));
+  }
+  return data;
+}
+
+}  // namespace tiny_lm

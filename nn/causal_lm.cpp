@@ -1,0 +1,115 @@
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/core/factory.h>
+#include <heed/core/scope.h>
+#include <heed/nn/causal_lm.h>
+#include <heed/nn/init.h>
+#include <heed/ops/arithmetic.h>
+#include <heed/ops/cross_entropy.h>
+#include <heed/ops/linear.h>
+#include <heed/ops/reshape.h>
+
+namespace heed::nn {
+namespace {
+
+const CausalLMOptions& checked(const CausalLMOptions& options) {
+  check_value(options.vocab_size >= 1, "CausalLM", "vocab_size", options.vocab_size, "at least 1");
+  check_value(options.context >= 1, "CausalLM", "context", options.context, "at least 1");
+  check_value(options.num_layers >= 1, "CausalLM", "num_layers", options.num_layers, "at least 1");
+  return options;
+}
+
+bool ends_residual_branch(std::string_view path) {
+  return path.ends_with("attention.out.weight") || path.ends_with("mlp.down.weight");
+}
+
+}  // namespace
+
+CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
+    : Module("CausalLM"),
+      token({checked(options).vocab_size, options.embed_dim}, generator),
+      position({options.context, options.embed_dim}, generator),
+      dropout({options.dropout}),
+      norm({.normalized_shape = {options.embed_dim}, .bias = options.bias}),
+      options_(options) {
+  for (std::int64_t layer = 0; layer < options.num_layers; ++layer) {
+    blocks.emplace_back(TransformerBlockOptions{.embed_dim = options.embed_dim,
+                                                .num_heads = options.num_heads,
+                                                .dropout = options.dropout,
+                                                .bias = options.bias},
+                        generator);
+  }
+  name_children();
+  initialise(generator);
+}
+
+void CausalLM::initialise(Generator& generator) {
+  const double deviation = 0.02;
+  const double branch = deviation / std::sqrt(2.0 * static_cast<double>(options_.num_layers));
+  for (auto& [path, parameter] : named_parameters()) {
+    if (parameter.rank() >= 2) {
+      reset_normal(parameter, generator, ends_residual_branch(path) ? branch : deviation);
+    } else if (path.ends_with("bias")) {
+      parameter.detach().fill_(0);
+    }
+  }
+}
+
+CausalLM CausalLM::clone() const {
+  Generator generator;
+  CausalLM copy(options_, generator);
+  copy.adopt(*this);
+  return copy;
+}
+
+// tokens [.., T] → x [.., T, E]
+Tensor CausalLM::embed(const Tensor& tokens, Generator* generator) const {
+  check_dtype(name(), "tokens", tokens, {DType::i32, DType::i64});
+  check_rank(name(), "tokens", tokens, 1, 2);
+  const std::int64_t length = tokens.shape().back();
+  if (length > options_.context) {
+    fail<ShapeError>(name(), "tokens are longer than the context", tokens.shape().str(),
+                     fmt::format("at most {} tokens", options_.context));
+  }
+  return dropout(token(tokens) + position(arange(0, length)), generator);
+}
+
+Tensor CausalLM::operator()(const Tensor& tokens, Generator* generator) const {
+  const Scope scope(name());
+  Tensor x = embed(tokens, generator);
+  for (const TransformerBlock& block : blocks) x = block(x, AttentionMask::causal(), generator);
+  return linear(norm(x), token.weight);
+}
+
+Tensor CausalLM::loss(const Tensor& tokens, const Tensor& targets, Generator* generator) const {
+  check_same_shape(name(), "tokens", tokens, "targets", targets);
+  const Tensor logits = (*this)(tokens, generator);
+  const std::int64_t count = tokens.numel();
+  return cross_entropy(reshape(logits, {count, options_.vocab_size}), reshape(targets, {count}));
+}
+
+std::vector<Tensor> CausalLM::attention_weights(const Tensor& tokens) const {
+  const Scope scope(name());
+  Tensor x = embed(tokens, nullptr);
+  std::vector<Tensor> weights;
+  for (const TransformerBlock& block : blocks) {
+    const AttentionWeights result = block.with_weights(x, AttentionMask::causal());
+    weights.push_back(result.weights);
+    x = result.output;
+  }
+  return weights;
+}
+
+void CausalLM::visit(MemberVisitor& visitor) {
+  visitor.child("token", token);
+  visitor.child("position", position);
+  visitor.child("dropout", dropout);
+  visitor.children("blocks", blocks);
+  visitor.child("norm", norm);
+}
+
+}  // namespace heed::nn

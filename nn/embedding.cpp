@@ -1,0 +1,28 @@
+#include <heed/core/check.h>
+#include <heed/core/scope.h>
+#include <heed/nn/embedding.h>
+#include <heed/nn/init.h>
+#include <heed/ops/embedding.h>
+
+namespace heed::nn {
+
+Embedding::Embedding(const EmbeddingOptions& options, Generator& generator)
+    : Module("Embedding"), options_(options) {
+  check_value(options.count >= 1, "Embedding", "count", options.count, "at least 1");
+  check_value(options.dim >= 1, "Embedding", "dim", options.dim, "at least 1");
+  weight = normal_parameter({options.count, options.dim}, generator);
+}
+
+Embedding Embedding::clone() const {
+  Generator generator;
+  Embedding copy(options_, generator);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor Embedding::operator()(const Tensor& indices) const {
+  const Scope scope(name());
+  return embedding(weight, indices);
+}
+
+}  // namespace heed::nn

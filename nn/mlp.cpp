@@ -1,0 +1,39 @@
+#include <heed/core/scope.h>
+#include <heed/nn/mlp.h>
+#include <heed/ops/activation.h>
+
+namespace heed::nn {
+namespace {
+
+std::int64_t hidden_size(const MLPOptions& options) {
+  return options.hidden == 0 ? 4 * options.dim : options.hidden;
+}
+
+}  // namespace
+
+MLP::MLP(const MLPOptions& options, Generator& generator)
+    : Module("MLP"),
+      up({options.dim, hidden_size(options), options.bias}, generator),
+      down({hidden_size(options), options.dim, options.bias}, generator),
+      options_(options) {
+  name_children();
+}
+
+MLP MLP::clone() const {
+  Generator generator;
+  MLP copy(options_, generator);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor MLP::operator()(const Tensor& x) const {
+  const Scope scope(name());
+  return down(gelu(up(x)));
+}
+
+void MLP::visit(MemberVisitor& visitor) {
+  visitor.child("up", up);
+  visitor.child("down", down);
+}
+
+}  // namespace heed::nn

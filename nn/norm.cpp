@@ -1,0 +1,56 @@
+#include <heed/core/check.h>
+#include <heed/core/scope.h>
+#include <heed/nn/init.h>
+#include <heed/nn/norm.h>
+#include <heed/ops/layer_norm.h>
+#include <heed/ops/rms_norm.h>
+
+namespace heed::nn {
+namespace {
+
+void check_options(std::string_view module, const Shape& normalized_shape, double epsilon) {
+  if (normalized_shape.empty()) fail<ValueError>(module, "normalized_shape has no axes", {}, "one or more");
+  check_value(epsilon >= 0, module, "epsilon", epsilon, "0 or more");
+}
+
+}  // namespace
+
+LayerNorm::LayerNorm(const LayerNormOptions& options) : Module("LayerNorm"), options_(options) {
+  check_options("LayerNorm", options.normalized_shape, options.epsilon);
+  weight = constant_parameter(options.normalized_shape, 1);
+  if (options.bias) bias = constant_parameter(options.normalized_shape, 0);
+}
+
+LayerNorm LayerNorm::clone() const {
+  LayerNorm copy(options_);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor LayerNorm::operator()(const Tensor& x) const {
+  const Scope scope(name());
+  return layer_norm(x, options_.normalized_shape, weight, bias, options_.epsilon);
+}
+
+void LayerNorm::visit(MemberVisitor& visitor) {
+  visitor.parameter("weight", weight);
+  visitor.parameter("bias", bias);
+}
+
+RMSNorm::RMSNorm(const RMSNormOptions& options) : Module("RMSNorm"), options_(options) {
+  check_options("RMSNorm", options.normalized_shape, options.epsilon);
+  weight = constant_parameter(options.normalized_shape, 1);
+}
+
+RMSNorm RMSNorm::clone() const {
+  RMSNorm copy(options_);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor RMSNorm::operator()(const Tensor& x) const {
+  const Scope scope(name());
+  return rms_norm(x, options_.normalized_shape, weight, options_.epsilon);
+}
+
+}  // namespace heed::nn

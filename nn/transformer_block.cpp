@@ -1,0 +1,51 @@
+#include <heed/core/scope.h>
+#include <heed/nn/transformer_block.h>
+#include <heed/ops/arithmetic.h>
+
+namespace heed::nn {
+
+TransformerBlock::TransformerBlock(const TransformerBlockOptions& options, Generator& generator)
+    : Module("TransformerBlock"),
+      norm1({.normalized_shape = {options.embed_dim}, .bias = options.bias}),
+      attention({options.embed_dim, options.num_heads, options.dropout, options.bias}, generator),
+      norm2({.normalized_shape = {options.embed_dim}, .bias = options.bias}),
+      mlp({options.embed_dim, options.hidden_dim, options.bias}, generator),
+      dropout({options.dropout}),
+      options_(options) {
+  name_children();
+}
+
+TransformerBlock TransformerBlock::clone() const {
+  Generator generator;
+  TransformerBlock copy(options_, generator);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor TransformerBlock::operator()(const Tensor& x, const AttentionMask& mask, Generator* generator) const {
+  const Scope scope(name());
+  const Tensor z = x + dropout(attention(norm1(x), mask, generator), generator);
+  return add_mlp(z, generator);
+}
+
+AttentionWeights TransformerBlock::with_weights(const Tensor& x, const AttentionMask& mask,
+                                                Generator* generator) const {
+  const Scope scope(name());
+  const Tensor h = norm1(x);
+  const AttentionWeights attended = attention.with_weights(h, h, h, mask, generator);
+  return {add_mlp(x + dropout(attended.output, generator), generator), attended.weights};
+}
+
+Tensor TransformerBlock::add_mlp(const Tensor& z, Generator* generator) const {
+  return z + dropout(mlp(norm2(z)), generator);
+}
+
+void TransformerBlock::visit(MemberVisitor& visitor) {
+  visitor.child("norm1", norm1);
+  visitor.child("attention", attention);
+  visitor.child("norm2", norm2);
+  visitor.child("mlp", mlp);
+  visitor.child("dropout", dropout);
+}
+
+}  // namespace heed::nn

@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+namespace {
+
+// A fresh folder, removed at the end of the test.
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("heed_tiny_lm_test_" + std::to_string(::getpid()));
+  Folder() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const std::string& name) const { return (path / name).string(); }
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+// Runs tiny_lm in a shell; the outputs go through files of `folder`.
+Outcome tiny_lm(const Folder& folder, const std::string& arguments) {
+  const std::string program = std::string(HEED_BIN_DIR) + "/tiny_lm";
+  const std::string out = folder / "stdout";
+  const std::string err = folder / "stderr";
+  const std::string command = "'" + program + "' " + arguments + " >'" + out + "' 2>'" + err + "'";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
+}
+
+const std::string kTiny =
+    " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1 --threads 1";
+
+// One line on standard error, status 2, and nothing left behind.
+void check_refused(const Folder& folder, const std::string& arguments, const std::string& part) {
+  CAPTURE(arguments);
+  const Outcome outcome = tiny_lm(folder, arguments + " --out '" + (folder / "run") + "'");
+  CHECK(outcome.status == 2);
+  CHECK_THAT(outcome.err, Contains(part));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  CHECK_FALSE(fs::exists(folder / "run"));
+}
+
+std::string sample_text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "caf\u00e9 and tea\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSON") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const std::string run = folder / "run";
+  const Outcome outcome = tiny_lm(folder, "train --text '" + (folder / "text.txt") + "' --out '" + run +
+                                              "' --json --eval-every 0" + kTiny);
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.status == 0);
+  const auto before_last = outcome.out.rfind('\n', outcome.out.size() - 2);
+  const auto json = nlohmann::json::parse(outcome.out.substr(before_last + 1));
+  for (const char* key :
+       {"val_loss", "train_loss", "ms_per_step", "tokens_per_s", "params", "threads", "peak_rss_mib"}) {
+    CAPTURE(key);
+    CHECK(json.at(key).get<double>() > 0);
+  }
+  CHECK(json.size() == 7);
+  CHECK(json["threads"] == 1);
+  for (const char* name : {"model.safetensors", "config.json", "log.jsonl", "report.html"}) {
+    CAPTURE(name);
+    CHECK(fs::file_size(fs::path(run) / name) > 0);
+  }
+  const std::string log = contents(fs::path(run) / "log.jsonl");
+  CHECK(std::count(log.begin(), log.end(), '\n') == 4);  // three steps and the evaluation at the end
+  CHECK_THAT(contents(fs::path(run) / "report.html"), Contains("Attention of layer 0, head 1"));
+
+  const std::string generate = "generate --model '" + run + "' --prompt 'caf\u00e9' --tokens 20 --seed 3";
+  const Outcome text = tiny_lm(folder, generate);
+  CHECK(text.status == 0);
+  CHECK_THAT(text.out, Catch::StartsWith("caf\u00e9"));
+  CHECK(tiny_lm(folder, generate).out == text.out);
+  CHECK(tiny_lm(folder, generate + " --temperature 0").status == 0);
+  const Outcome unknown = tiny_lm(folder, "generate --model '" + run + "' --prompt X");
+  CHECK(unknown.status == 2);
+  CHECK_THAT(unknown.err, Contains("'X'"));
+}
+
+TEST_CASE("the same seed gives the same losses, whatever the threads") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const auto losses = [&](const std::string& more) {
+    const std::string run = folder / "run";
+    REQUIRE(tiny_lm(folder, "train --text '" + (folder / "text.txt") + "' --out '" + run + "'" + kTiny + more)
+                .status == 0);
+    std::vector<double> values;
+    std::ifstream log(run + "/log.jsonl");
+    for (std::string line; std::getline(log, line);) {
+      const auto entry = nlohmann::json::parse(line);
+      values.push_back(entry.contains("loss") ? entry["loss"] : entry["val_loss"]);
+    }
+    return values;
+  };
+  const auto first = losses(" --dropout 0.1");
+  CHECK(losses(" --dropout 0.1 --threads 2") == first);
+  CHECK(losses(" --dropout 0.1 --seed 2") != first);
+}
+
+TEST_CASE("the built-in tales have a floor") {
+  const Folder folder;
+  const Outcome outcome = tiny_lm(folder, "train --check" + kTiny);
+  CHECK(outcome.status == 0);
+  CHECK_THAT(outcome.out, Contains("built-in tales") && Contains("floor") && Contains("directions agree") &&
+                              Contains(" = floor "));
+}
+
+TEST_CASE("a text that cannot be used is refused") {
+  const Folder folder;
+  check_refused(folder, "train --text '" + (folder / "absent.txt") + "'" + kTiny, "absent.txt");
+  check_refused(folder, "train --text '" + folder.path.string() + "'" + kTiny, "cannot read");
+  put(folder / "empty.txt", "");
+  check_refused(folder, "train --text '" + (folder / "empty.txt") + "'" + kTiny, "is empty");
+  put(folder / "short.txt", std::string(80, 'a'));
+  check_refused(folder, "train --text '" + (folder / "short.txt") + "'" + kTiny, "have 80 characters");
+  put(folder / "just.txt", std::string(81, 'a'));  // nine characters in the last tenth: a window and one more
+  CHECK(tiny_lm(folder, "train --text '" + (folder / "just.txt") + "'" + kTiny).status == 0);
+  put(folder / "latin1.txt", std::string(200, 'a') + "\xE9" + std::string(200, 'a'));
+  check_refused(folder, "train --text '" + (folder / "latin1.txt") + "'" + kTiny, "200");
+}
+
+TEST_CASE("bad flags are refused by name") {
+  const Folder folder;
+  for (const char* flag :
+       {"--layers 0", "--heads -1", "--embd 7", "--context 0", "--batch 0", "--steps 0", "--lr 0", "--lr nan",
+        "--min-lr 1", "--warmup -1", "--weight-decay -1", "--clip -1", "--dropout 1", "--threads -1",
+        "--eval-every -1", "--preset huge", "--steps many", "--seed -1"}) {
+    const std::string text = flag;
+    check_refused(folder, "train --heads 2 " + text, text.substr(0, text.find(' ')));
+  }
+  check_refused(folder, "train --unknown", "--unknown");
+  check_refused(folder, "generate", "--model");
+  CHECK(tiny_lm(folder, "").status == 2);
+  CHECK(tiny_lm(folder, "dance").status == 2);
+}
+
+TEST_CASE("a folder that cannot be written is refused") {
+  const Folder folder;
+  put(folder / "file", "x");
+  const Outcome outcome = tiny_lm(folder, "train --out '" + (folder / "file/run") + "'" + kTiny);
+  CHECK(outcome.status == 2);
+  CHECK_THAT(outcome.err, Contains("file/run"));
+  CHECK(contents(folder / "file") == "x");
+  const Outcome missing = tiny_lm(folder, "generate --model '" + (folder / "nothing") + "'");
+  CHECK(missing.status == 2);
+  CHECK_THAT(missing.err, Contains("config.json"));
+}
+
+TEST_CASE("help names every command and flag") {
+  const Folder folder;
+  const Outcome general = tiny_lm(folder, "--help");
+  CHECK(general.status == 0);
+  CHECK_THAT(general.out, Contains("train") && Contains("generate"));
+  const Outcome train = tiny_lm(folder, "train --help");
+  for (const char* flag :
+       {"--preset", "--text",    "--layers",     "--heads",  "--embd",         "--context", "--batch",
+        "--steps",  "--lr",      "--min-lr",     "--warmup", "--weight-decay", "--clip",    "--dropout",
+        "--seed",   "--threads", "--eval-every", "--out",    "--check",        "--json"}) {
+    CHECK_THAT(train.out, Contains(flag));
+  }
+}
