@@ -254,6 +254,11 @@ Tensor root_cotangent(const char* op, const Tensor& output, const Tensor& given)
   return full(output.shape(), 1, output.dtype());
 }
 
+[[noreturn]] void fail_unused(std::size_t input) {
+  fail<GradError>("grad", "the outputs do not depend on an input", fmt::format("input {}", input),
+                  "a path to it (or allow_unused = true)");
+}
+
 }  // namespace
 
 void backward(const Tensor& loss, const BackwardOptions& options) {
@@ -287,14 +292,13 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
                       "inputs with history");
     }
     captures.push_back(walk.want(inputs[i]));
+    if (captures.back() == none && !options.allow_unused) fail_unused(i);  // before anything is freed
   }
   walk.mark();
   std::vector<Tensor> captured(inputs.size());
   walk.run(&captures, &captured);
   for (std::size_t i = 0; i < captured.size(); ++i) {
-    if (captured[i].defined() || options.allow_unused) continue;
-    fail<GradError>("grad", "the outputs do not depend on an input", fmt::format("input {}", i),
-                    "a path to it (or allow_unused = true)");
+    if (!captured[i].defined() && !options.allow_unused) fail_unused(i);
   }
   return captured;
 }

@@ -59,6 +59,8 @@ void check_same_dtype(std::string_view op, std::string_view name_a, const Tensor
 
 void check_same_shape(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
                       const Tensor& b) {
+  check_defined(op, name_a, a);
+  check_defined(op, name_b, b);
   if (a.shape() == b.shape()) return;
   fail<ShapeError>(op, "shapes differ", is(name_a, a) + " and " + is(name_b, b), "equal shapes");
 }

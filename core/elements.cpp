@@ -38,15 +38,20 @@ void add_elements(const Tensor& a, const Tensor& b, Tensor& y) {
 
 }  // namespace
 
+std::size_t byte_count(std::string_view op, const View& view, DType dtype) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(view.numel), size_of(dtype), &bytes) ||
+      bytes >= (std::size_t{1} << 62)) {
+    fail<ShapeError>(op, "too many bytes", view.shape.str(), "fewer than 2^62 bytes");
+  }
+  return bytes;
+}
+
 Tensor empty(const Shape& shape, DType dtype) {
   View view = contiguous_view(shape);
-  std::size_t bytes = 0;
   if (dtype == DType::bf16)
     fail<DTypeError>("empty", "dtype is reserved", "bf16", "boolean, i32, i64, f32 or f64");
-  if (__builtin_mul_overflow(static_cast<std::size_t>(view.numel), size_of(dtype), &bytes) ||
-      bytes > (std::size_t{1} << 62)) {
-    fail<ShapeError>("empty", "too many bytes", shape.str(), "fewer than 2^62 bytes");
-  }
+  const std::size_t bytes = byte_count("empty", view, dtype);
   return {Storage::allocate(bytes), std::move(view), dtype};
 }
 

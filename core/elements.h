@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstddef>
+#include <string_view>
+
 #include <heed/core/tensor.h>
 
 namespace heed {
 
 /// Uninitialised row-major tensor without history.
 Tensor empty(const Shape& shape, DType dtype = DType::f32);
+
+/// Bytes of the elements of a row-major view; ShapeError that names `op` where there are 2^62 or more.
+std::size_t byte_count(std::string_view op, const View& view, DType dtype);
 
 /// Copies elements between tensors of one shape and dtype, whatever their strides. Not recorded.
 void copy_elements(const Tensor& source, Tensor& target);

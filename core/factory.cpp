@@ -22,8 +22,12 @@ Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
 
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype) {
   if (step == 0) fail<ValueError>("arange", "step is 0", {}, "a step other than 0");
-  const std::int64_t span = step > 0 ? stop - start : start - stop;
-  const std::int64_t n = span <= 0 ? 0 : (span - 1) / (step > 0 ? step : -step) + 1;
+  std::int64_t span = 0;  // of the sign of step, unless there is nothing to count
+  if (__builtin_sub_overflow(stop, start, &span)) {
+    fail<ShapeError>("arange", "range is too long", fmt::format("start is {} and stop is {}", start, stop),
+                     "stop - start within 64 bits");
+  }
+  const std::int64_t n = span == 0 || (span < 0) != (step < 0) ? 0 : (span - (step > 0 ? 1 : -1)) / step + 1;
   Tensor y = empty({n}, dtype);
   visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
     T* data = y.mutable_data<T>();
@@ -59,7 +63,7 @@ template Tensor from_span(std::span<const double>, const Shape&);
 
 Tensor from_blob(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
   View view = contiguous_view(shape);
-  const auto bytes = static_cast<std::size_t>(view.numel) * size_of(dtype);
+  const std::size_t bytes = byte_count("from_blob", view, dtype);
   return {Storage::borrow(data, bytes, std::move(release)), std::move(view), dtype};
 }
 

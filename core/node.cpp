@@ -88,8 +88,9 @@ void LeafNode::accumulate(Tensor gradient) {
   const std::lock_guard lock(mutex_);
   const NoGrad guard;
   if (grad_.defined()) {
+    if (has_broadcast_axis(grad_.view())) grad_ = copy_of(grad_);
     accumulate_into(grad_, gradient);
-  } else if (gradient.owns_storage_alone() && gradient.is_contiguous()) {
+  } else if (gradient.owns_storage_alone() && gradient.is_contiguous() && !gradient.requires_grad()) {
     grad_ = std::move(gradient);
   } else {
     grad_ = copy_of(gradient);

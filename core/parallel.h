@@ -40,9 +40,9 @@ void parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
     if (n > 0) body(std::int64_t{0}, n);
     return;
   }
-  parallel_chunks((n + grain - 1) / grain, [&](std::int64_t chunk) {
+  parallel_chunks((n - 1) / grain + 1, [&](std::int64_t chunk) {
     const std::int64_t begin = chunk * grain;
-    body(begin, begin + grain < n ? begin + grain : n);
+    body(begin, grain < n - begin ? begin + grain : n);
   });
 }
 
@@ -52,12 +52,15 @@ template <class T, class Partial, class Join>
 T parallel_reduce(std::int64_t n, std::int64_t grain, T identity, Partial&& partial, Join&& join) {
   if (n <= 0) return identity;
   if (n <= grain) return join(identity, partial(std::int64_t{0}, n));
-  std::vector<T> parts(static_cast<std::size_t>((n + grain - 1) / grain), identity);
+  struct Part {  // std::vector<bool> would let threads write to one byte
+    T value;
+  };
+  std::vector<Part> parts(static_cast<std::size_t>((n - 1) / grain + 1), Part{identity});
   parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
-    parts[static_cast<std::size_t>(begin / grain)] = partial(begin, end);
+    parts[static_cast<std::size_t>(begin / grain)].value = partial(begin, end);
   });
   T result = identity;
-  for (const T& part : parts) result = join(result, part);
+  for (const Part& part : parts) result = join(result, part.value);
   return result;
 }
 

@@ -29,8 +29,10 @@ void append(std::string& text, const Tensor& x, int axis, std::int64_t at, int e
   text += '[';
   for (std::int64_t i = 0; i < n; ++i) {
     if (i > 0) text += ", ";
-    if (n > 2 * edge + 1 && i == edge) {
-      text += "..., ";
+    if (i == edge && n - edge > edge + std::int64_t{1}) {
+      text += "...";
+      if (edge == 0) break;
+      text += ", ";
       i = n - edge;
     }
     append(text, x, axis + 1, at + i * x.strides()[axis], edge);

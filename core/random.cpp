@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <heed/core/check.h>
 #include <heed/core/elements.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
@@ -70,19 +71,26 @@ void fill_from_bits(Tensor& y, const RandomStream& stream, Value&& value) {
 }  // namespace
 
 Tensor rand(const Shape& shape, Generator& generator, DType dtype, double low, double high) {
+  if (!(low <= high)) {
+    fail<ValueError>("rand", "bad range", fmt::format("low is {} and high is {}", low, high), "low <= high");
+  }
   Tensor y = empty(shape, dtype);
+  check_floating("rand", "result", y);
   const RandomStream stream = generator.take();
   visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
     const T base = static_cast<T>(low);
     const T width = static_cast<T>(high - low);
-    fill_from_bits<T>(y, stream,
-                      [&](std::uint64_t bits) { return base + width * uniform_from_bits<T>(bits); });
+    const T last = std::nextafter(static_cast<T>(high), base);  // the sum may round up to high
+    fill_from_bits<T>(y, stream, [&](std::uint64_t bits) {
+      return std::min(base + width * uniform_from_bits<T>(bits), last);
+    });
   });
   return y;
 }
 
 Tensor randn(const Shape& shape, Generator& generator, DType dtype, double mean, double deviation) {
   Tensor y = empty(shape, dtype);
+  check_floating("randn", "result", y);
   const RandomStream stream = generator.take();
   visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
     fill_from_bits<T>(y, stream, [&](std::uint64_t bits) {
@@ -101,6 +109,7 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generato
                      "low < high");
   }
   Tensor y = empty(shape, dtype);
+  check_numeric("randint", "result", y);
   const RandomStream stream = generator.take();
   const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
@@ -108,13 +117,14 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generato
       // High half of a 64 × 64 bit product: unbiased to within width / 2^64.
       __extension__ using wide = unsigned __int128;
       const auto scaled = static_cast<std::uint64_t>((wide{bits} * width) >> 64);
-      return static_cast<T>(low + static_cast<std::int64_t>(scaled));
+      return static_cast<T>(static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + scaled));
     });
   });
   return y;
 }
 
 Tensor randperm(std::int64_t n, Generator& generator) {
+  check_value(n >= 0, "randperm", "n", n, "n >= 0");
   Tensor order = arange(0, n);
   const RandomStream stream = generator.take();
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(n));

@@ -37,7 +37,7 @@ class Generator {
   RandomStream state_;
 };
 
-/// Uniform in [low, high).
+/// Uniform in [low, high). ValueError unless low <= high.
 Tensor rand(const Shape& shape, Generator& generator, DType dtype = DType::f32, double low = 0.0,
             double high = 1.0);
 /// Normal, by Box–Muller from two uniforms in (0, 1].

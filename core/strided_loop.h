@@ -26,7 +26,7 @@ class StridedLoop {
     numel_ = views[0]->numel;
     for (int t = 0; t < N; ++t) base_[t] = views[static_cast<std::size_t>(t)]->offset;
     const Shape& shape = views[0]->shape;
-    for (int k = 0; k < shape.rank(); ++k) {
+    for (int k = 0; k < shape.rank() && numel_ > 0; ++k) {
       if (shape[k] == 1) continue;
       bool joins = rank_ > 0;
       for (int t = 0; t < N && joins; ++t) {

@@ -10,6 +10,14 @@
 #include <heed/core/tensor.h>
 
 namespace heed {
+namespace {
+
+// Reading from what is being written would see new elements. Windows share bytes under different storages.
+bool share_bytes(const Storage& a, const Storage& b) {
+  return a.data() < b.data() + b.bytes() && b.data() < a.data() + a.bytes();
+}
+
+}  // namespace
 
 TensorImpl::TensorImpl(Ref<Storage> s, View v, DType t)
     : storage(std::move(s)), dtype(t), view(std::move(v)) {}
@@ -19,6 +27,7 @@ Tensor::Tensor(Ref<Storage> storage, View view, DType dtype)
     : impl_(new TensorImpl(std::move(storage), std::move(view), dtype)) {}
 
 std::int64_t Tensor::size(int axis) const {
+  check_defined("size", "tensor", *this);
   if (rank() == 0)
     fail<IndexError>("size", "a tensor without axes has no size", fmt::format("axis is {}", axis));
   return impl_->view.shape[normalize_axis("size", axis, rank())];
@@ -31,12 +40,14 @@ void Tensor::require_dtype(const char* op, DType wanted) const {
 }
 
 void Tensor::require_single() const {
+  check_defined("item", "tensor", *this);
   if (numel() == 1) return;
   fail<ShapeError>("item", "tensor has not one element", fmt::format("it is {}", shape().str()),
                    "one element");
 }
 
 void Tensor::prepare_write(const char* op) {
+  check_defined(op, "tensor", *this);
   if (impl_->node && grad_enabled()) {
     fail<GradError>(op, "in-place write to a tensor with history",
                     fmt::format("{} made by {}", shape().str(), impl_->node->op()),
@@ -65,7 +76,7 @@ Tensor& Tensor::copy_(const Tensor& source) {
   check_same_dtype("copy_", "target", *this, "source", source);
   check_same_shape("copy_", "target", *this, "source", source);
   prepare_write("copy_");
-  copy_elements(source, *this);
+  copy_elements(share_bytes(*storage(), *source.storage()) ? copy_of(source) : source, *this);
   return *this;
 }
 
@@ -104,7 +115,7 @@ Tensor& Tensor::set_requires_grad(bool value) {
   return *this;
 }
 
-bool Tensor::is_leaf() const { return !impl_->node || impl_->node->is_leaf(); }
+bool Tensor::is_leaf() const { return !requires_grad() || impl_->node->is_leaf(); }
 
 Tensor Tensor::grad() const {
   return requires_grad() && impl_->node->is_leaf() ? static_cast<LeafNode*>(impl_->node.get())->grad()
@@ -119,10 +130,15 @@ void Tensor::set_grad(Tensor gradient) {
     check_same_dtype("set_grad", "tensor", *this, "gradient", gradient);
     check_same_shape("set_grad", "tensor", *this, "gradient", gradient);
   }
+  // With history, a gradient could own its own leaf and never be freed.
+  if (gradient.requires_grad()) gradient = gradient.detach();
   static_cast<LeafNode*>(impl_->node.get())->set_grad(std::move(gradient));
 }
 
-Tensor Tensor::detach() const { return view_of(*this, view()); }
+Tensor Tensor::detach() const {
+  check_defined("detach", "tensor", *this);
+  return view_of(*this, view());
+}
 
 Tensor view_of(const Tensor& x, View view) { return {x.storage(), std::move(view), x.dtype()}; }
 

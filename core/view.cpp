@@ -12,9 +12,9 @@ View contiguous_view(const Shape& shape) {
 }
 
 bool is_contiguous(const View& view) {
+  if (view.numel == 0) return true;
   std::int64_t step = 1;
   for (int i = view.shape.rank() - 1; i >= 0; --i) {
-    if (view.shape[i] == 0) return true;
     if (view.shape[i] == 1) continue;
     if (view.strides[i] != step) return false;
     step *= view.shape[i];
@@ -23,6 +23,7 @@ bool is_contiguous(const View& view) {
 }
 
 bool has_broadcast_axis(const View& view) {
+  if (view.numel == 0) return false;
   for (int i = 0; i < view.shape.rank(); ++i) {
     if (view.shape[i] > 1 && view.strides[i] == 0) return true;
   }
@@ -77,7 +78,7 @@ View slice_view(std::string_view op, const View& view, std::int64_t axis, std::o
   const std::int64_t first = start ? clip(*start) : (forward ? low : high);
   const std::int64_t last = stop ? clip(*stop) : (forward ? high : low);
   const std::int64_t span = forward ? last - first : first - last;
-  const std::int64_t count = span <= 0 ? 0 : (span - 1) / (forward ? step : -step) + 1;
+  const std::int64_t count = span <= 0 ? 0 : (forward ? span - 1 : 1 - span) / step + 1;
   View result = view;
   result.shape[k] = count;
   result.offset = view.offset + (count == 0 ? 0 : first * view.strides[k]);
@@ -106,7 +107,8 @@ View select_view(std::string_view op, const View& view, std::int64_t axis, std::
 View unsqueeze_view(std::string_view op, const View& view, std::int64_t axis) {
   const int k = normalize_axis(op, axis, view.shape.rank() + 1);
   View result = view;
-  const std::int64_t stride = k < view.shape.rank() ? view.shape[k] * view.strides[k] : 1;
+  const bool inside = k < view.shape.rank() && view.numel > 0;
+  const std::int64_t stride = inside ? view.shape[k] * view.strides[k] : 1;
   result.shape.insert(k, 1);
   result.strides.insert(k, stride);
   return result;
