@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include <heed/core/pool.h>
 
@@ -12,14 +13,39 @@ constexpr std::size_t classes = pool_max_bytes / unit;
 constexpr std::size_t slab_bytes = 64 * 1024;
 constexpr std::align_val_t alignment{unit};
 
+// A list of free blocks; each block knows how many there are from it on.
 struct FreeBlock {
-  FreeBlock* next;
+  FreeBlock* next = nullptr;
+  FreeBlock* next_list = nullptr;  // in the depot, where the first block of a list stands for it
+  std::size_t count = 1;
 };
 
-// Lists of threads that have ended; `take_slab` hands them to the next thread that runs dry.
-struct Depot {
-  std::mutex mutex;
-  FreeBlock* lists[classes] = {};
+FreeBlock* put_before(FreeBlock* list, void* memory) {
+  return new (memory) FreeBlock{list, nullptr, list == nullptr ? 1 : list->count + 1};
+}
+
+constexpr std::size_t blocks_of_slab(std::size_t c) { return slab_bytes / ((c + 1) * unit); }
+
+// Lists that threads had no use for, among them those of threads that have ended. So blocks that one thread
+// takes and another frees find their way back.
+class Depot {
+ public:
+  void give(std::size_t c, FreeBlock* list) noexcept {
+    if (list == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    list->next_list = lists_[c];
+    lists_[c] = list;
+  }
+  FreeBlock* take(std::size_t c) {
+    const std::lock_guard lock(mutex_);
+    FreeBlock* list = lists_[c];
+    if (list != nullptr) lists_[c] = list->next_list;
+    return list;
+  }
+
+ private:
+  std::mutex mutex_;
+  FreeBlock* lists_[classes] = {};
 };
 
 Depot& depot() {
@@ -27,40 +53,45 @@ Depot& depot() {
   return *instance;
 }
 
+// Of each class a thread keeps the list it works on and one full list: so it goes to the depot at most once
+// in a slab's worth of calls.
+struct ThreadLists {
+  FreeBlock* active;
+  FreeBlock* full;
+};
+
 // Trivially destructible, so that it can still be used while the thread is being torn down.
-thread_local FreeBlock* free_lists[classes];
+thread_local ThreadLists free_lists[classes];
 thread_local bool thread_ending = false;
 
 struct ReturnOnExit {
   ~ReturnOnExit() {
     thread_ending = true;
-    const std::lock_guard lock(depot().mutex);
     for (std::size_t c = 0; c < classes; ++c) {
-      while (free_lists[c] != nullptr) {
-        FreeBlock* block = free_lists[c];
-        free_lists[c] = block->next;
-        block->next = depot().lists[c];
-        depot().lists[c] = block;
-      }
+      depot().give(c, std::exchange(free_lists[c].active, nullptr));
+      depot().give(c, std::exchange(free_lists[c].full, nullptr));
     }
   }
 };
 
-FreeBlock* take_slab(std::size_t c) {
+void return_on_exit() {
   static thread_local ReturnOnExit guard;
   (void)guard;
-  {
-    const std::lock_guard lock(depot().mutex);
-    if (FreeBlock* list = depot().lists[c]) {
-      depot().lists[c] = nullptr;
-      return list;
-    }
-  }
+}
+
+FreeBlock* new_slab(std::size_t c) {
   const std::size_t bytes = (c + 1) * unit;
   auto* slab = static_cast<std::byte*>(::operator new(slab_bytes, alignment));
   FreeBlock* list = nullptr;
-  for (std::size_t at = slab_bytes / bytes; at-- > 0;) list = new (slab + at * bytes) FreeBlock{list};
+  for (std::size_t at = blocks_of_slab(c); at-- > 0;) list = put_before(list, slab + at * bytes);
   return list;
+}
+
+FreeBlock* refill(std::size_t c) {
+  return_on_exit();
+  if (FreeBlock* list = std::exchange(free_lists[c].full, nullptr)) return list;
+  if (FreeBlock* list = depot().take(c)) return list;
+  return new_slab(c);
 }
 
 }  // namespace
@@ -80,10 +111,10 @@ bool caching_enabled() {
 void* pool_allocate(std::size_t bytes) {
   if (bytes > pool_max_bytes || !caching_enabled()) return ::operator new(bytes, alignment);
   const std::size_t c = bytes == 0 ? 0 : (bytes - 1) / unit;
-  FreeBlock* block = free_lists[c];
+  FreeBlock* block = free_lists[c].active;
   if (block == nullptr) [[unlikely]]
-    block = take_slab(c);
-  free_lists[c] = block->next;
+    block = refill(c);
+  free_lists[c].active = block->next;
   return block;
 }
 
@@ -94,11 +125,16 @@ void pool_free(void* memory, std::size_t bytes) noexcept {
   }
   const std::size_t c = bytes == 0 ? 0 : (bytes - 1) / unit;
   if (thread_ending) [[unlikely]] {
-    const std::lock_guard lock(depot().mutex);
-    depot().lists[c] = new (memory) FreeBlock{depot().lists[c]};
+    depot().give(c, put_before(nullptr, memory));
     return;
   }
-  free_lists[c] = new (memory) FreeBlock{free_lists[c]};
+  ThreadLists& lists = free_lists[c];
+  if (lists.active == nullptr) [[unlikely]] {
+    return_on_exit();  // this thread may never have taken a block
+  } else if (lists.active->count >= blocks_of_slab(c)) [[unlikely]] {
+    depot().give(c, std::exchange(lists.full, std::exchange(lists.active, nullptr)));
+  }
+  lists.active = put_before(lists.active, memory);
 }
 
 }  // namespace heed

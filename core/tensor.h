@@ -95,7 +95,7 @@ class Tensor {
 
   TensorImpl* impl() const { return impl_.get(); }
   /// Whether this handle is the only owner of its elements.
-  bool owns_storage_alone() const { return impl_->unique() && impl_->storage->unique(); }
+  bool owns_storage_alone() const { return impl_->unique() && impl_->storage->owns_bytes_alone(); }
 
  private:
   void require_dtype(const char* op, DType wanted) const;
