@@ -10,6 +10,7 @@
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention.h>
+#include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/dropout.h>
 #include <heed/ops/exp_log.h>

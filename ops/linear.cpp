@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
+#include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/ops/expand.h>
 #include <heed/ops/linear.h>

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <heed/core/check.h>
+#include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/arithmetic.h>

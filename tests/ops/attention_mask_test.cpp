@@ -13,7 +13,9 @@ std::vector<bool> open(const AttentionMask& mask, const Shape& scores) {
   return expand(mask.open_pairs(scores), scores).to_vector<bool>();
 }
 
-std::vector<bool> bits(std::initializer_list<int> values) { return {values.begin(), values.end()}; }
+std::vector<bool> bits(std::initializer_list<bool> values) {
+  return std::vector<bool>(values.begin(), values.end());
+}
 
 }  // namespace
 

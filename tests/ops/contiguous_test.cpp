@@ -13,9 +13,11 @@ using namespace heed::test;
 
 namespace {
 
-const Registration registration({{"clone", "plain", {{{2, 3}}}, unary(clone), elementwise([](double v) {
-                                    return v;
-                                  })},
+const Registration registration({{"clone",
+                                  "plain",
+                                  {{{2, 3}}},
+                                  unary([](const Tensor& x) { return clone(x); }),
+                                  elementwise([](double v) { return v; })},
                                  {"contiguous",
                                   "of a transpose",
                                   {{{2, 3}}},

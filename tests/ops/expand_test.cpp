@@ -71,7 +71,7 @@ const Registration registration(
          [] {
            sum_to(zeros({2, 3}), {4});
          },
-         "sum_to: shape does not expand to that of x, x is [2, 3] and the shape is [4]; expected sizes equal "
+         "sum_to: shape does not expand to x's, x is [2, 3] and the shape is [4]; expected sizes equal "
          "or 1, aligned at the last axis")});
 
 }  // namespace

@@ -41,7 +41,7 @@ const Registration registration(
      {"atan2",
       "every quadrant",
       {{{3, 4}, 0.5, 2}, {{4}, -2, -0.5}},
-      binary(atan2),
+      binary([](const Tensor& a, const Tensor& b) { return atan2(a, b); }),
       elementwise([](double a, double b) { return std::atan2(a, b); })}},
     {throws<DTypeError>(
          "sin", "dtype", [] { sin(zeros({2}, DType::i64)); },
