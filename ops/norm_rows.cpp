@@ -33,7 +33,7 @@ kernels::NormRows<T> operands(bool center, double epsilon, const Tensor& x, cons
 }
 
 struct NormVjp {
-  SavedTensor x, weight, mean, rstd;  // x [rows, n], weight [n], mean and rstd [rows, 1]
+  SavedTensor x, weight, mean, rstd;  // x [rows, n], weight [n], mean [rows, 2], rstd [rows, 1]
   bool center = true;
   double epsilon = 0;
 
@@ -99,7 +99,7 @@ Tensor normalize_rows(const char* op, bool center, const Tensor& x, const Tensor
   const Tensor w = weight.defined() ? contiguous(weight.detach()) : Tensor();
   const Tensor b = bias.defined() ? contiguous(bias.detach()) : Tensor();
   Tensor y = empty(x.shape(), x.dtype());
-  Tensor mean = empty({x.size(0), 1}, x.dtype());
+  Tensor mean = empty({x.size(0), 2}, x.dtype());
   Tensor rstd = empty({x.size(0), 1}, x.dtype());
   visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     const auto a = operands<T>(center, epsilon, input, w, b);

@@ -46,9 +46,16 @@ struct RoundVjp {
 }  // namespace
 
 Tensor abs(const Tensor& x) {
-  check_floating("abs", "x", x);
-  Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    return detail::map_unary<T>(x, [](T v) { return std::abs(v); });
+  check_numeric("abs", "x", x);
+  Tensor y = visit_numeric(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [](T v) {
+      if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;  // the smallest number has no positive one: it wraps to itself
+        return v < 0 ? static_cast<T>(U(0) - static_cast<U>(v)) : v;
+      } else {
+        return std::abs(v);
+      }
+    });
   });
   record("abs", {&x}, y, [&] { return AbsVjp{save_input(x, "x")}; });
   return y;

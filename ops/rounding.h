@@ -6,7 +6,7 @@
 namespace heed {
 
 /// Magnitude:  y = |x|.
-/// Shapes    any.        DTypes  f32, f64.
+/// Shapes    any.        DTypes  i32, i64 (wraps), f32, f64.
 /// Gradient  dx = dy sign x, 0 at 0.        Order   any.
 /// Saves     x.
 /// Throws    DTypeError.

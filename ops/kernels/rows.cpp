@@ -95,31 +95,39 @@ HWY_INLINE void exp_scale(const T* x, T* y, std::int64_t n, T max, T scale) {
 }
 
 template <class T>
+HWY_INLINE T mean_of(const T* x, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  auto total = hn::Zero(d);
+  for_lanes(d, n, [&](std::int64_t i, std::size_t count) { total = hn::Add(total, load(d, x + i, count)); });
+  return hn::GetLane(hn::SumOfLanes(d, total)) / static_cast<T>(n);
+}
+
+template <class T>
 HWY_INLINE void norm(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {
   const hn::ScalableTag<T> d;
   for (std::int64_t r = begin; r < end; ++r) {
     const T* x = a.x + r * a.n;
-    T mu = 0;
-    if (a.center) {
-      auto total = hn::Zero(d);
-      for_lanes(d, a.n,
-                [&](std::int64_t i, std::size_t count) { total = hn::Add(total, load(d, x + i, count)); });
-      mu = hn::GetLane(hn::SumOfLanes(d, total)) / static_cast<T>(a.n);
-    }
+    const T mu = a.center ? mean_of(x, a.n) : T(0);
     const auto shift = hn::Set(d, mu);
+    auto rest = hn::Zero(d);
     auto squares = hn::Zero(d);
     for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
       const auto v = hn::Sub(load_or(d, x + i, count, mu), shift);
+      rest = hn::Add(rest, v);
       squares = hn::MulAdd(v, v, squares);
     });
-    const T variance = hn::GetLane(hn::SumOfLanes(d, squares)) / static_cast<T>(a.n);
+    const T n = static_cast<T>(a.n);
+    const T delta = a.center ? hn::GetLane(hn::SumOfLanes(d, rest)) / n : T(0);
+    const T variance = hn::GetLane(hn::SumOfLanes(d, squares)) / n - delta * delta;
     const T inverse = T(1) / std::sqrt(variance + static_cast<T>(a.epsilon));
-    mean[r] = mu;
+    mean[2 * r] = mu;
+    mean[2 * r + 1] = delta;
     rstd[r] = inverse;
+    const auto correction = hn::Set(d, delta);
     const auto scale = hn::Set(d, inverse);
     T* out = y + r * a.n;
     for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
-      auto v = hn::Mul(hn::Sub(load(d, x + i, count), shift), scale);
+      auto v = hn::Mul(hn::Sub(hn::Sub(load(d, x + i, count), shift), correction), scale);
       if (a.weight != nullptr) v = hn::Mul(v, load(d, a.weight + i, count));
       if (a.bias != nullptr) v = hn::Add(v, load(d, a.bias + i, count));
       store(v, d, out + i, count);
@@ -134,12 +142,17 @@ HWY_INLINE void norm_vjp(const NormRows<T>& a, const T* mean, const T* rstd, con
   for (std::int64_t r = begin; r < end; ++r) {
     const T* x = a.x + r * a.n;
     const T* g = dy + r * a.n;
-    const auto shift = hn::Set(d, mean[r]);
+    const auto shift = hn::Set(d, mean[2 * r]);
+    const auto correction = hn::Set(d, mean[2 * r + 1]);
     const auto scale = hn::Set(d, rstd[r]);
+    const auto hat_of = [&](std::int64_t i, std::size_t count) {
+      return hn::Mul(hn::Sub(hn::Sub(load(d, x + i, count), shift), correction), scale);
+    };
     auto sum_g = hn::Zero(d);
     auto sum_gx = hn::Zero(d);
     for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
-      const auto hat = hn::Mul(hn::Sub(load_or(d, x + i, count, mean[r]), shift), scale);
+      // Lanes beyond the row have a cotangent of 0.
+      const auto hat = hat_of(i, count);
       const auto v = load(d, g + i, count);
       if (dweight != nullptr) store(hn::MulAdd(v, hat, load(d, dweight + i, count)), d, dweight + i, count);
       if (dbias != nullptr) store(hn::Add(v, load(d, dbias + i, count)), d, dbias + i, count);
@@ -153,10 +166,9 @@ HWY_INLINE void norm_vjp(const NormRows<T>& a, const T* mean, const T* rstd, con
     const auto mean_gx = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum_gx)) / n);
     T* out = dx + r * a.n;
     for_lanes(d, a.n, [&](std::int64_t i, std::size_t count) {
-      const auto hat = hn::Mul(hn::Sub(load(d, x + i, count), shift), scale);
       auto v = load(d, g + i, count);
       if (a.weight != nullptr) v = hn::Mul(v, load(d, a.weight + i, count));
-      store(hn::Mul(scale, hn::NegMulAdd(hat, mean_gx, hn::Sub(v, mean_g))), d, out + i, count);
+      store(hn::Mul(scale, hn::NegMulAdd(hat_of(i, count), mean_gx, hn::Sub(v, mean_g))), d, out + i, count);
     });
   }
 }

@@ -140,7 +140,10 @@ TEMPLATE_TEST_CASE("cross entropy is exact at large logits", "[report-15]", floa
   const Tensor loss = cross_entropy(x, scalar<std::int64_t>(0));
   REQUIRE(loss.item<TestType>() == 830);
   backward(loss);
-  REQUIRE(x.grad().to_vector<TestType>() == std::vector<TestType>{-1, 0, 1});
+  const double wanted[] = {-1, 0, 1};
+  // e^-180 is all that the middle class has left in f64.
+  for (std::size_t i = 0; i < 3; ++i)
+    REQUIRE(x.grad().to_vector<TestType>()[i] == Approx(wanted[i]).margin(1e-70).epsilon(0));
 }
 
 TEMPLATE_TEST_CASE("label smoothing leaves ignored positions out", "[report-30]", float, double) {
