@@ -1,4 +1,3 @@
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -16,6 +15,7 @@
 #include <heed/ops/exp_log.h>
 #include <heed/ops/expand.h>
 #include <heed/ops/extremum.h>
+#include <heed/ops/kernels/attention.h>
 #include <heed/ops/matmul.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/squeeze.h>
@@ -78,20 +78,19 @@ Tensor repeat_heads(const Tensor& x, std::int64_t groups) {
   return reshape(expand(unsqueeze(x, -3), grouped), merged);
 }
 
-// By the bits of the exponent, which the compiler can vectorise.
 bool all_finite(const Tensor& x) {
   return visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
     const T* data = x.data<T>() - x.offset();
-    Bits found = 0;
+    bool finite = true;
     const StridedLoop<1> loop({&x.view()});
     loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        found |= (std::bit_cast<Bits>(data[at[0] + i * step[0]]) & exponent) == exponent ? 1 : 0;
+      if (step[0] == 1) {
+        finite = finite && kernels::all_finite(data + at[0], count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) finite = finite && std::isfinite(data[at[0] + i * step[0]]);
       }
     });
-    return found == 0;
+    return finite;
   });
 }
 

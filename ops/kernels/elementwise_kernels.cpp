@@ -33,49 +33,99 @@ HWY_INLINE V exponential(V x) {
   return keep_nan(x, hn::IfThenElse(hn::Gt(x, high), number(HUGE_VALF), y));
 }
 
-// erfc(z) for z >= 0, relative error below 1.2e-7 before rounding: the Chebyshev fit of Press et al., Numerical Recipes,
-// section 6.2. The rounding of z² is put back, since the exponential would magnify it.
-HWY_INLINE V erfc_positive(V z) {
-  const V t = hn::Div(number(1.0f), hn::MulAdd(number(0.5f), z, number(1.0f)));
-  V p = number(0.17087277f);
-  for (const float c : {-0.82215223f, 1.48851587f, -1.13520398f, 0.27886807f, -0.18628806f, 0.09678418f,
-                        0.37409196f, 1.00002368f, -1.26551223f}) {
-    p = hn::MulAdd(p, t, number(c));
-  }
-  const V square = hn::Mul(z, z);
-  const V lost = hn::MulSub(z, z, square);
-  return hn::Mul(hn::Mul(t, exponential(hn::Neg(square))), exponential(hn::Sub(p, lost)));
+template <std::size_t n>
+HWY_INLINE V polynomial(V x, const float (&coefficients)[n]) {  // the highest power first
+  V p = number(coefficients[0]);
+  for (std::size_t k = 1; k < n; ++k) p = hn::MulAdd(p, x, number(coefficients[k]));
+  return p;
+}
+
+// Φ(−x) = e^(−x²/2) r for x >= 0, Φ the normal distribution function. With q = (x − 4)/(x + 4), r (x + 4) is a
+// polynomial in q: a Chebyshev fit on 0 <= x <= 14.6 with a relative error of 1.3e-8; beyond, Φ(−x) rounds to
+// 0. The rounding of x² is put back, since the exponential would magnify it.
+struct Tail {
+  V density;  // e^(−x²/2)
+  V r;
+};
+HWY_INLINE Tail normal_tail(V x) {
+  x = hn::Min(x, number(15.0f));
+  const V inverse = hn::Div(number(1.0f), hn::Add(x, number(4.0f)));
+  const V q = hn::Mul(hn::Sub(x, number(4.0f)), inverse);
+  const V p = polynomial(q, {-1.2351535e-4f, 1.9359107e-4f, 1.5687848e-3f, -3.5230519e-3f, -7.5268332e-3f,
+                             6.0406418e-2f, -1.8652307e-1f, 3.8713668e-1f, -6.0789660e-1f, 7.5528514e-1f});
+  const V square = hn::Mul(x, x);
+  const V half_lost = hn::Mul(number(0.5f), hn::MulSub(x, x, square));
+  const V e = exponential(hn::Mul(number(-0.5f), square));
+  return {hn::NegMulAdd(half_lost, e, e), hn::Mul(p, inverse)};
 }
 
 HWY_INLINE V erf(V x) {
   const V z = hn::Abs(x);
-  const V s = hn::Mul(x, x);
-  // 2/√π Σ (−1)^k x^(2k+1) / (k! (2k+1)) up to k = 6: enough below 1/2.
-  V p = number(1.2055333e-4f);
-  for (const float c :
-       {-8.5483270e-4f, 5.2239776e-3f, -2.6866171e-2f, 1.1283792e-1f, -3.7612639e-1f, 1.1283792f}) {
-    p = hn::MulAdd(p, s, number(c));
-  }
-  const V tail = hn::CopySign(hn::Sub(number(1.0f), erfc_positive(z)), x);
-  return keep_nan(x, hn::IfThenElse(hn::Lt(z, number(0.5f)), hn::Mul(x, p), tail));
+  // erf(x)/x as a polynomial in x² up to 1: a Chebyshev fit with a relative error of 4e-11.
+  const V p = polynomial(hn::Mul(x, x), {-9.6670458e-6f, 1.1265959e-4f, -8.4840804e-4f, 5.2210318e-3f,
+                                         -2.6865431e-2f, 1.1283783e-1f, -3.7612638e-1f, 1.1283792f});
+  const Tail t = normal_tail(hn::Mul(z, number(1.4142136f)));
+  const V far = hn::NegMulAdd(hn::Add(t.r, t.r), t.density, number(1.0f));  // 1 − 2 Φ(−√2 z)
+  return keep_nan(x, hn::IfThenElse(hn::Lt(z, number(1.0f)), hn::Mul(x, p), hn::CopySign(far, x)));
 }
 
-// Normal distribution function, without cancellation for negative x.
+// `below` for x < 0, else 1 − below: of functions f with f(x) + f(−x) = 1, without cancellation for x < 0.
+HWY_INLINE V reflect(V x, V below) {
+  return keep_nan(x, hn::IfThenElse(hn::Lt(x, hn::Zero(D())), below, hn::Sub(number(1.0f), below)));
+}
+
 HWY_INLINE V normal_cdf(V x) {
-  const V half = hn::Mul(number(0.5f), erfc_positive(hn::Mul(hn::Abs(x), number(0.70710678f))));
-  return keep_nan(x, hn::IfThenElse(hn::Lt(x, hn::Zero(D())), half, hn::Sub(number(1.0f), half)));
+  const Tail t = normal_tail(hn::Abs(x));
+  return reflect(x, hn::Mul(t.density, t.r));
 }
 
-HWY_INLINE V normal_pdf(V x) {
-  return hn::Mul(number(0.39894228f), exponential(hn::Mul(number(-0.5f), hn::Mul(x, x))));
+HWY_INLINE V gelu_slope(V x) {  // Φ + x φ
+  const V z = hn::Min(hn::Abs(x), number(15.0f));
+  const Tail t = normal_tail(z);
+  return reflect(x, hn::Mul(t.density, hn::NegMulAdd(number(0.39894228f), z, t.r)));
 }
 
-HWY_INLINE V sigmoid(V x) { return hn::Div(number(1.0f), hn::Add(number(1.0f), exponential(hn::Neg(x)))); }
+// s = sigmoid(z) from e = e^−|z|, and s (1 − s): digits are kept on both sides. `x` has the sign of z.
+struct Gate {
+  V s, slope;
+};
+HWY_INLINE Gate gate(V x, V e) {
+  const V inverse = hn::Div(number(1.0f), hn::Add(number(1.0f), e));
+  const V small = hn::Mul(e, inverse);
+  const V s = hn::IfThenElse(hn::Lt(x, hn::Zero(D())), small, inverse);
+  return {keep_nan(x, s), hn::Mul(small, inverse)};
+}
+HWY_INLINE Gate sigmoid_gate(V x) { return gate(x, exponential(hn::Neg(hn::Abs(x)))); }
 
-// ½ (1 + tanh u) = sigmoid(2u), which keeps its digits for negative u.
-HWY_INLINE V gelu_tanh_argument(V x) {  // 2u, u = √(2/π) (x + 0.044715 x³)
-  const V cube = hn::Mul(hn::Mul(x, x), x);
-  return hn::Mul(number(1.5957691f), hn::MulAdd(number(0.044715f), cube, x));
+HWY_INLINE V silu_slope(V x) {  // s + x s (1 − s); the second term is 0 far out, also at ±∞
+  const Gate g = sigmoid_gate(x);
+  const V bounded = hn::Min(hn::Max(x, number(-104.0f)), number(104.0f));
+  return keep_nan(x, hn::MulAdd(bounded, g.slope, g.s));
+}
+
+// ½ (1 + tanh u) = sigmoid(2u), 2u = x w, w = a + b x², a = √(8/π), b = 0.044715 a, on |x| <= 20, beyond which
+// it is 0 or 1. a and b are split in two floats and the roundings of x², w and x w are put back, since the
+// exponential would magnify them.
+HWY_INLINE Gate gelu_tanh_gate(V x) {
+  const V z = hn::Min(hn::Abs(x), number(20.0f));
+  const V a = number(1.595703125f), a_low = number(6.59966057e-05f);
+  const V b = number(7.135481387e-02f), b_low = number(2.3988324e-09f);
+  const V square = hn::Mul(z, z);
+  const V square_lost = hn::MulSub(z, z, square);
+  const V w = hn::MulAdd(b, square, a);
+  const V w_lost = hn::Add(hn::MulAdd(b, square, hn::Sub(a, w)),
+                           hn::MulAdd(b, square_lost, hn::MulAdd(b_low, square, a_low)));
+  const V high = hn::Mul(z, w);
+  const V low = hn::MulAdd(z, w_lost, hn::MulSub(z, w, high));
+  const V e = exponential(hn::Neg(high));
+  return gate(x, hn::NegMulAdd(low, e, e));
+}
+
+HWY_INLINE V gelu_tanh_slope(V x) {  // s + x s (1 − s) (2u)', (2u)' = a + 3 b x²
+  const Gate g = gelu_tanh_gate(x);
+  const V bounded = hn::Min(hn::Max(x, number(-20.0f)), number(20.0f));
+  const V inner = hn::MulAdd(number(0.21406445f), hn::Mul(bounded, bounded), number(1.5957691f));
+  return keep_nan(x, hn::MulAdd(hn::Mul(bounded, g.slope), inner, g.s));
 }
 
 HWY_INLINE V tanh(V x) { return keep_nan(x, hn::Tanh(D(), x)); }
@@ -108,27 +158,14 @@ void map_loop(Map f, const float* x, float* y, std::int64_t n) {
     case Map::relu:
       return each(x, y, n, [](V v) { return relu(v); });
     case Map::sigmoid:
-      return each(x, y, n, [](V v) { return sigmoid(v); });
+      return each(x, y, n, [](V v) { return sigmoid_gate(v).s; });
     case Map::silu:
-      return each(x, y, n, [](V v) { return hn::Mul(v, sigmoid(v)); });
+      return each(x, y, n, [](V v) { return hn::Mul(v, sigmoid_gate(v).s); });
     case Map::gelu:
       return each(x, y, n, [](V v) { return hn::Mul(v, normal_cdf(v)); });
     case Map::gelu_tanh:
-      return each(x, y, n, [](V v) { return hn::Mul(v, sigmoid(gelu_tanh_argument(v))); });
+      return each(x, y, n, [](V v) { return hn::Mul(v, gelu_tanh_gate(v).s); });
   }
-}
-
-HWY_INLINE V gelu_slope(V x) { return hn::MulAdd(x, normal_pdf(x), normal_cdf(x)); }
-
-HWY_INLINE V gelu_tanh_slope(V x) {  // s + x s (1 − s) (2u)'
-  const V s = sigmoid(gelu_tanh_argument(x));
-  const V inner = hn::Mul(number(1.5957691f), hn::MulAdd(number(0.134145f), hn::Mul(x, x), number(1.0f)));
-  return hn::MulAdd(hn::Mul(hn::Mul(x, s), hn::Sub(number(1.0f), s)), inner, s);
-}
-
-HWY_INLINE V silu_slope(V x) {
-  const V s = sigmoid(x);
-  return hn::Mul(s, hn::MulAdd(x, hn::Sub(number(1.0f), s), number(1.0f)));
 }
 
 void map2_loop(Map2 f, const float* a, const float* b, float* y, std::int64_t n) {
@@ -145,7 +182,7 @@ void map2_loop(Map2 f, const float* a, const float* b, float* y, std::int64_t n)
     case Map2::tanh_vjp:
       return each2(a, b, y, n, [&](V t, V g) { return hn::Mul(g, hn::NegMulAdd(t, t, one)); });
     case Map2::relu_vjp:
-      return each2(a, b, y, n, [](V x, V g) { return hn::IfThenElseZero(hn::Gt(x, hn::Zero(D())), g); });
+      return each2(a, b, y, n, [](V x, V g) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(D())), g); });
     case Map2::sigmoid_vjp:
       return each2(a, b, y, n, [&](V s, V g) { return hn::Mul(g, hn::Mul(s, hn::Sub(one, s))); });
     case Map2::silu_vjp:
