@@ -23,6 +23,7 @@ Tensor log_sigmoid(const Tensor& x);
 /// y = x tanh(softplus(x)).
 /// Shapes    any.        DTypes  f32, f64.
 /// Gradient  dx = dy (t + x (1 − t²) sigmoid(x)), t = tanh(softplus(x)).        Order   any.
+/// Saves     what the operations it is written in save.
 /// Throws    DTypeError.
 Tensor mish(const Tensor& x);
 
@@ -64,12 +65,14 @@ Tensor softsign(const Tensor& x);
 /// Gated linear unit:  y = a sigmoid(b), a and b the first and the second half of x along `axis`.
 /// Shapes    x [.., 2n, ..] → y [.., n, ..].        DTypes  f32, f64.
 /// Gradient  da = dy s, db = dy a s (1 − s), s = sigmoid(b).        Order   any.
+/// Saves     what the operations it is written in save.
 /// Throws    DTypeError, IndexError (axis), ShapeError (no axis, or an odd size along it).
 Tensor glu(const Tensor& x, std::int64_t axis = -1);
 
 /// y = silu(a) b, a and b the first and the second half of x along `axis`.
 /// Shapes    x [.., 2n, ..] → y [.., n, ..].        DTypes  f32, f64.
 /// Gradient  da = dy b silu'(a), db = dy silu(a).        Order   any.
+/// Saves     what the operations it is written in save.
 /// Throws    DTypeError, IndexError (axis), ShapeError (no axis, or an odd size along it).
 Tensor swiglu(const Tensor& x, std::int64_t axis = -1);
 

@@ -15,6 +15,7 @@ namespace heed {
 /// by matmul.
 /// Shapes    one letter for each axis; sizes of a letter equal or 1.   DTypes  f32, f64.
 /// Gradient  as of the products and sums it is made of.                Order   any.
+/// Saves     what the operations it is written in save.
 /// Throws    ValueError (equation, number of operands), ShapeError (rank, sizes), DTypeError.
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands);

@@ -35,9 +35,13 @@ ValuesIndices min(const Tensor& x, std::int64_t axis, bool keepdim = false);
 /// Position (i64) of the largest / smallest element along one axis; the first of equals, the first NaN.
 /// Shapes    x [.., n, ..] → without that axis, or of size 1 with keepdim.  DTypes  i32, i64, f32, f64.
 /// Gradient  none: the result is an integer.
+/// Order     –, the result is a constant.
+/// Saves     nothing.
 /// Throws    ValueError (nothing to reduce), IndexError (axis), DTypeError (boolean).
 Tensor argmax(const Tensor& x, std::int64_t axis, bool keepdim = false);
 /// As argmax, for the smallest.
+/// Order     –, the result is a constant.
+/// Saves     nothing.
 Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim = false);
 
 }  // namespace heed

@@ -50,6 +50,8 @@ Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& indices, cons
 /// y[.., c] = 1 where indices[..] == c, else 0.
 /// Shapes    indices [..] → [.., classes].                DTypes  result: all.
 /// Gradient  none: indices are integers.
+/// Order     –, the result is a constant.
+/// Saves     nothing.
 /// Throws    IndexError (an index outside 0 … classes−1), ValueError (classes < 0), DTypeError (indices).
 Tensor one_hot(const Tensor& indices, std::int64_t classes, DType dtype = DType::f32);
 
