@@ -43,7 +43,7 @@ struct GradcheckResult {
   std::string report() const;
 };
 
-/// Compares the gradients of Σ ⟨u, f(x)⟩, u random normal, with central differences
+/// Compares the gradients of Σ ⟨u, f(x)⟩, u random normal (1 for a result of one element), with central differences
 ///   (F(x + h e) − F(x − h e)) / 2h.
 /// Inputs that do not require grad are held fixed; the others must be f64. Results without history are left out.
 /// Throws DTypeError (an input that requires grad is not f64), GradError (no input requires grad).

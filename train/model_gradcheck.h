@@ -27,8 +27,8 @@ struct ModelGradcheckResult {
 
 /// Compares the gradient of a model's loss on random tokens with central differences in float64: single
 /// elements of every parameter, and derivatives along random directions. An element passes if
-///   |analytic − numeric| <= 1e-7 · max(|analytic|, |numeric|, largest gradient of the model),
-/// up to the random factor, near 1, that gradcheck weights the loss with. The model itself is not touched.
+///   |analytic − numeric| <= 1e-7 · max(|analytic|, |numeric|, largest gradient of the model).
+/// The model itself is not touched.
 ModelGradcheckResult gradcheck_model(const nn::CausalLM& model, const ModelGradcheckOptions& options = {});
 
 }  // namespace heed::train
