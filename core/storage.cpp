@@ -14,7 +14,7 @@ constexpr std::size_t header_bytes = 64;  // keeps the data that follows 64-byte
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
   static_assert(sizeof(Storage) <= header_bytes);
-  if (header_bytes + bytes <= pool_max_bytes) {
+  if (bytes <= pool_max_bytes - header_bytes) {
     auto* block = static_cast<std::byte*>(pool_allocate(header_bytes + bytes));
     return Ref<Storage>(new (block) Storage(Kind::joined, block + header_bytes, bytes));
   }

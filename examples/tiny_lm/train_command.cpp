@@ -1,5 +1,7 @@
 #include "train_command.h"
 
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include <heed/core/backward.h>
@@ -29,6 +31,7 @@ constexpr std::int64_t kValidationBatch = 16;
 bool gradients_are_right(const CausalLM& model) {
   const ModelGradcheckResult result = gradcheck_model(model);
   fmt::print("gradients {}\n", result.report);
+  std::fflush(stdout);
   return result.passed;
 }
 
