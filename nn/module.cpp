@@ -90,7 +90,8 @@ void Module::load_state_dict(const NamedTensors& state) {
     }
   }
   for (const auto& [path, value] : state) {
-    const bool known = std::any_of(own.begin(), own.end(), [&](const auto& o) { return o.first == path; });
+    const std::string& name = path;  // clang captures no structured binding
+    const bool known = std::any_of(own.begin(), own.end(), [&](const auto& o) { return o.first == name; });
     if (!known) problems.push_back(fmt::format("'{}' is not in the module", path));
   }
   if (!problems.empty()) {
