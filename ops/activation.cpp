@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,6 +15,11 @@
 
 namespace heed {
 namespace {
+
+// Whether backward may use a fused f32 kernel; else it is composed of recorded operations.
+bool has_kernel(VjpContext& context) {
+  return !context.recording() && context.cotangent().dtype() == DType::f32;
+}
 
 double logistic(double v) { return v >= 0 ? 1 / (1 + std::exp(-v)) : std::exp(v) / (1 + std::exp(v)); }
 
@@ -33,6 +39,7 @@ double gelu_slope(double v) {
          v * std::exp(-0.5 * v * v) * 0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 }
 double gelu_tanh_slope(double v) {
+  v = std::clamp(v, -40.0, 40.0);  // the gate is 0 or 1 beyond, and 0 · ∞ is not met
   const double s = gelu_tanh_gate(v);
   return s + v * s * (1 - s) * 2 * sqrt_2_over_pi * (1 + 3 * 0.044715 * v * v);
 }
@@ -43,12 +50,12 @@ struct GeluVjp {
 
   void vjp(VjpContext& context) const {  // y = x Φ(x)
     const Tensor x_ = context.unpack(x);
-    const Tensor& dy = context.cotangent();
-    if (context.recording()) return context.set(0, mul(dy, composite_slope(x_)));
+    if (context.recording()) return context.set(0, mul(context.cotangent(), composite_slope(x_)));
     const bool exact = approximate == Gelu::none;
     const auto slope = exact ? gelu_slope : gelu_tanh_slope;
-    context.set(0, detail::map_floating(exact ? kernels::Map2::gelu_vjp : kernels::Map2::gelu_tanh_vjp, x_,
-                                        dy, [&](double v, double g) { return g * slope(v); }));
+    context.set(
+        0, detail::map_floating(exact ? kernels::Map2::gelu_vjp : kernels::Map2::gelu_tanh_vjp, x_,
+                                context.take_cotangent(), [&](double v, double g) { return g * slope(v); }));
   }
 
   Tensor composite_slope(const Tensor& x_) const {
@@ -67,8 +74,8 @@ struct SigmoidVjp {
   SavedTensor y;
   void vjp(VjpContext& context) const {  // y = 1 / (1 + e^−x)
     const Tensor y_ = context.unpack(y);
-    if (!context.recording() && context.cotangent().dtype() == DType::f32) {
-      context.set(0, detail::map_kernel(kernels::Map2::sigmoid_vjp, y_, context.cotangent()));
+    if (has_kernel(context)) {
+      context.set(0, detail::map_kernel(kernels::Map2::sigmoid_vjp, y_, context.take_cotangent()));
     } else {
       context.set(0, mul(context.cotangent(), mul(y_, sub(1, y_))));
     }
@@ -79,8 +86,8 @@ struct TanhVjp {
   SavedTensor y;
   void vjp(VjpContext& context) const {  // y = tanh x
     const Tensor y_ = context.unpack(y);
-    if (!context.recording() && context.cotangent().dtype() == DType::f32) {
-      context.set(0, detail::map_kernel(kernels::Map2::tanh_vjp, y_, context.cotangent()));
+    if (has_kernel(context)) {
+      context.set(0, detail::map_kernel(kernels::Map2::tanh_vjp, y_, context.take_cotangent()));
     } else {
       context.set(0, mul(context.cotangent(), sub(1, square(y_))));
     }
@@ -96,10 +103,14 @@ struct ErfVjp {
 };
 
 struct ReluVjp {
-  SavedTensor x;
+  SavedTensor y;                         // has the sign of x, and the next operation often keeps it anyway
   void vjp(VjpContext& context) const {  // y = max(x, 0)
-    const Tensor x_ = context.unpack(x);
-    context.set(0, where(gt(x_.detach(), 0), context.cotangent(), 0));
+    const Tensor y_ = context.unpack(y);
+    if (has_kernel(context)) {
+      context.set(0, detail::map_kernel(kernels::Map2::relu_vjp, y_, context.take_cotangent()));
+    } else {
+      context.set(0, where(le(y_, 0), 0, context.cotangent()));
+    }
   }
 };
 
@@ -107,8 +118,8 @@ struct SiluVjp {
   SavedTensor x;
   void vjp(VjpContext& context) const {  // y = x s, s = sigmoid(x)
     const Tensor x_ = context.unpack(x);
-    if (!context.recording() && context.cotangent().dtype() == DType::f32) {
-      context.set(0, detail::map_kernel(kernels::Map2::silu_vjp, x_, context.cotangent()));
+    if (has_kernel(context)) {
+      context.set(0, detail::map_kernel(kernels::Map2::silu_vjp, x_, context.take_cotangent()));
     } else {
       context.set(0, silu_vjp(x_, context.cotangent()));
     }
@@ -141,7 +152,7 @@ Tensor erf(const Tensor& x) {
 Tensor relu(const Tensor& x) {
   check_floating("relu", "x", x);
   Tensor y = detail::map_floating(kernels::Map::relu, x, [](double v) { return (v < 0 ? 0 : v); });
-  record("relu", {&x}, y, [&] { return ReluVjp{save_input(x, "x")}; });
+  record("relu", {&x}, y, [&] { return ReluVjp{save_output(y, "y")}; });
   return y;
 }
 

@@ -28,8 +28,8 @@ Tensor erf(const Tensor& x);
 
 /// y = max(x, 0); NaN stays.
 /// Shapes    any.        DTypes  f32, f64.
-/// Gradient  dx = dy where x > 0, else 0.        Order   any.
-/// Saves     x.
+/// Gradient  dx = 0 where x <= 0, else dy.        Order   any.
+/// Saves     y.
 /// Throws    DTypeError.
 Tensor relu(const Tensor& x);
 

@@ -30,9 +30,11 @@ struct ExtremeVjp {
     const Tensor b_ = context.unpack(b).detach();
     const Tensor tie = eq(a_, b_);
     const Tensor half = where(tie, mul(dy, 0.5), dy);
-    const Tensor b_wins = largest ? gt(b_, a_) : lt(b_, a_);
-    if (context.needs(0)) context.set(0, where(b_wins, 0, half));
-    if (context.needs(1)) context.set(1, where(logical_or(b_wins, tie), half, 0));
+    // Beside a NaN nobody wins, and both get all of dy.
+    const Tensor a_below = lt(a_, b_);
+    const Tensor b_below = lt(b_, a_);
+    if (context.needs(0)) context.set(0, where(largest ? a_below : b_below, 0, half));
+    if (context.needs(1)) context.set(1, where(largest ? b_below : a_below, 0, half));
   }
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,9 +38,22 @@ class DenseRow {
   std::array<float, piece_size> buffer_;
 };
 
-bool can_hold_result(const Tensor& y, const Tensor& like) {
-  return y.defined() && y.dtype() == like.dtype() && y.shape() == like.shape() && y.is_contiguous() &&
-         y.owns_storage_alone() && !y.requires_grad();
+// y[i] = f(a[i], b[i]) into a row-major y, which may be an operand.
+void map_kernel_into(kernels::Map2 f, const Tensor& a, const Tensor& b, Tensor& y) {
+  const float* from_a = a.data<float>() - a.offset();
+  const float* from_b = b.data<float>() - b.offset();
+  float* to = y.mutable_data<float>() - y.offset();
+  const StridedLoop<3> loop({&y.view(), &a.view(), &b.view()});
+  loop.run_parallel([&](const auto& at, const auto& step, std::int64_t count) {
+    float* out = to + at[0];
+    if (step[1] == 1 && step[2] == 1) return kernels::map2(f, from_a + at[1], from_b + at[2], out, count);
+    DenseRow p(from_a + at[1], step[1]);
+    DenseRow q(from_b + at[2], step[2]);
+    for (std::int64_t i = 0; i < count; i += piece_size) {
+      const std::int64_t n = std::min(piece_size, count - i);
+      kernels::map2(f, p.piece(i, n), q.piece(i, n), out + i, n);
+    }
+  });
 }
 
 }  // namespace
@@ -78,24 +92,17 @@ Tensor map_kernel(kernels::Map f, const Tensor& x) {
   return y;
 }
 
-Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b, Tensor reuse) {
-  // An operand besides `reuse` holds the same elements, so ownership is asked for before `y` copies a handle.
-  Tensor y = can_hold_result(reuse, a) ? std::move(reuse) : empty(a.shape(), DType::f32);
-  const View view = contiguous_view(y.shape());
-  const float* from_a = a.data<float>() - a.offset();
-  const float* from_b = b.data<float>() - b.offset();
-  auto* to = y.mutable_data<float>();
-  StridedLoop<3>({&view, &a.view(), &b.view()})
-      .run_parallel([&](const auto& at, const auto& step, auto count) {
-        float* out = to + at[0];
-        if (step[1] == 1 && step[2] == 1) return kernels::map2(f, from_a + at[1], from_b + at[2], out, count);
-        DenseRow p(from_a + at[1], step[1]);
-        DenseRow q(from_b + at[2], step[2]);
-        for (std::int64_t i = 0; i < count; i += piece_size) {
-          const std::int64_t n = std::min(piece_size, count - i);
-          kernels::map2(f, p.piece(i, n), q.piece(i, n), out + i, n);
-        }
-      });
+Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b) {
+  Tensor y = empty(a.shape(), DType::f32);
+  map_kernel_into(f, a, b, y);
+  return y;
+}
+
+Tensor map_kernel(kernels::Map2 f, const Tensor& a, Tensor&& b) {
+  Tensor y = std::move(b);
+  if (!y.owns_storage_alone() || !y.is_contiguous() || y.requires_grad())
+    return map_kernel(f, a, std::as_const(y));
+  map_kernel_into(f, a, y, y);
   return y;
 }
 

@@ -66,10 +66,11 @@ Tensor map_binary(const Tensor& a, const Tensor& b, F&& f) {
   return y;
 }
 
-/// The same by a vector kernel for f32. `reuse`, if defined, is a tensor that nobody else needs: it becomes
-/// the result where its memory fits, and may be an operand.
+/// The same by a vector kernel for f32. Of an operand that is given up, the memory becomes the result's where
+/// nobody else holds it and it is row-major.
 Tensor map_kernel(kernels::Map f, const Tensor& x);
-Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b, Tensor reuse = {});
+Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b);
+Tensor map_kernel(kernels::Map2 f, const Tensor& a, Tensor&& b);
 
 /// f32 by the vector kernel, f64 by `f`.
 template <class F>
@@ -77,8 +78,8 @@ Tensor map_floating(kernels::Map kernel, const Tensor& x, F&& f) {
   return x.dtype() == DType::f32 ? map_kernel(kernel, x) : map_unary<double>(x, std::forward<F>(f));
 }
 template <class F>
-Tensor map_floating(kernels::Map2 kernel, const Tensor& a, const Tensor& b, F&& f, Tensor reuse = {}) {
-  if (a.dtype() == DType::f32) return map_kernel(kernel, a, b, std::move(reuse));
+Tensor map_floating(kernels::Map2 kernel, const Tensor& a, Tensor&& b, F&& f) {
+  if (a.dtype() == DType::f32) return map_kernel(kernel, a, std::move(b));
   return map_binary<double, double>(a, b, std::forward<F>(f));
 }
 

@@ -59,6 +59,16 @@ TEST_CASE("bounds pass the gradient, crossed bounds give the upper one, ties sha
   REQUIRE(b.grad().to_vector<double>() == std::vector<double>{0.5, 0});
 }
 
+TEST_CASE("beside a NaN both operands of maximum and minimum get all of the cotangent") {
+  const Tensor a = tensor({std::nan(""), 1.0}).set_requires_grad();
+  const Tensor b = tensor({1.0, std::nan("")}).set_requires_grad();
+  for (const Tensor& y : {maximum(a, b), minimum(a, b)}) {
+    for (const Tensor& g : grad({&y, 1}, std::vector{a, b}, {.grad_outputs = {ones({2}, DType::f64)}})) {
+      REQUIRE(g.to_vector<double>() == std::vector<double>{1, 1});
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("NaN survives clamp, maximum and minimum, whichever operand holds it", "[report-18]",
                    float, double) {
   using T = TestType;
