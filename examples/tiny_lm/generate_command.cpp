@@ -23,6 +23,7 @@ void validate(const GenerateOptions& o) {
   heed::check_value(o.temperature >= 0 && std::isfinite(o.temperature), op, "--temperature", o.temperature,
                     "0 or more");
   heed::check_value(o.top_k >= 0, op, "--top-k", o.top_k, "0 or more");
+  heed::check_value(o.seed >= 0, op, "--seed", o.seed, "0 or more");
   heed::check_value(o.threads >= 0 && o.threads <= kMostThreads, op, "--threads", std::int64_t{o.threads},
                     fmt::format("0 to {}", kMostThreads));
 }
@@ -49,7 +50,7 @@ int generate_text(const GenerateOptions& o) {
   if (o.threads > 0) heed::set_num_threads(o.threads);
   const heed::train::LanguageModel lm = heed::train::load_language_model(o.model);
   const std::vector<std::int64_t> prompt = lm.tokenizer->encode(o.prompt);
-  heed::Generator generator(o.seed);
+  heed::Generator generator(static_cast<std::uint64_t>(o.seed));
   fmt::print("{}", o.prompt);
   heed::train::generate(lm.model, prompt, o.tokens, {.temperature = o.temperature, .top_k = o.top_k},
                         generator, [&](std::int64_t token) {

@@ -17,7 +17,7 @@ struct GenerateOptions {
   std::int64_t tokens = 400;
   double temperature = 0.8;
   std::int64_t top_k = 0;
-  std::uint64_t seed = 1;
+  std::int64_t seed = 1;
   int threads = 0;
 };
 

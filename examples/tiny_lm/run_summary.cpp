@@ -123,7 +123,7 @@ void print_introduction(const TrainOptions& o, const TextData& data, const Causa
 void finish_run(const TrainOptions& options, const TextData& data, CausalLM& model, RunMonitor& monitor) {
   monitor.end_line();
   const heed::nn::EvalMode mode(model);
-  heed::Generator generator(options.seed);
+  heed::Generator generator(static_cast<std::uint64_t>(options.seed));
   const Tokens prompt = sample_prompt(data);
   const Tokens sample =
       train::generate(model, prompt, kSampleLength, {.temperature = kSampleTemperature}, generator);

@@ -42,7 +42,7 @@ int train_model(const TrainOptions& o) {
   if (o.threads > 0) heed::set_num_threads(o.threads);
   const TextData text = load_text(o);
 
-  Generator random(o.seed);
+  Generator random(static_cast<std::uint64_t>(o.seed));
   CausalLM model({.vocab_size = text.tokenizer->vocab_size(),
                   .context = o.context,
                   .num_layers = o.layers,

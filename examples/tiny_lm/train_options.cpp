@@ -95,6 +95,7 @@ void validate(const TrainOptions& o) {
   check_flag(o.warmup >= 0, "--warmup", o.warmup, "0 or more");
   check_flag(o.weight_decay >= 0, "--weight-decay", o.weight_decay, "0 or more");
   check_flag(o.clip >= 0, "--clip", o.clip, "0 or more");
+  check_flag(o.seed >= 0, "--seed", o.seed, "0 or more");
   check_flag(o.threads >= 0 && o.threads <= kMostThreads, "--threads", std::int64_t{o.threads},
              fmt::format("0 to {}", kMostThreads));
   check_flag(o.eval_every >= 0, "--eval-every", o.eval_every, "0 or more");

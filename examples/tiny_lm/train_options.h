@@ -28,7 +28,7 @@ struct TrainOptions {
   double weight_decay = 0.1;
   double clip = 1.0;  // 0: off
   double dropout = 0.0;
-  std::uint64_t seed = 1;
+  std::int64_t seed = 1;
   int threads = 0;  // 0: as many as there are
   std::int64_t eval_every = 500;
   bool check = false;
