@@ -27,11 +27,12 @@ std::int64_t resident_bytes() {
 }
 
 // A sanitizer keeps freed memory in quarantine, so resident memory says nothing there.
-constexpr bool sanitized =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    true;
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
-    false;
+constexpr bool sanitized = false;
 #endif
 
 struct Net {
