@@ -59,7 +59,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
 /// Kullback–Leibler divergence of log-probabilities:  l = t (log t − input), 0 where t = 0;
 /// with log_target  l = exp(t) (t − input). mean divides by the number of elements.
 /// Shapes    input and target alike.                        DTypes  f32, f64.
-/// Gradient  dinput = −t dl; dtarget = (log t + 1 − input) dl.  Order   any.
+/// Gradient  dinput = −t dl; dtarget = (log t + 1 − input) dl, 0 where t = 0.  Order   any.
 /// Saves     what the operations it is written in save.
 /// Throws    ShapeError, DTypeError.
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
