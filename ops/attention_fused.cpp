@@ -16,8 +16,6 @@
 namespace heed::detail {
 namespace {
 
-using kernels::Matrix;
-
 // Sizes and the row ranges that causal and window leave open; `add` holds bias and −inf for what else is closed.
 struct Problem {
   std::int64_t batch, heads, kv_heads, queries, keys, size, value_size;
