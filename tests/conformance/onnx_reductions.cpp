@@ -28,7 +28,7 @@ using Reduce = std::function<Tensor(const Tensor&, const Shape&, bool)>;
 /// Without axes everything is reduced or, with noop_with_empty_axes, nothing:
 /// each element is then the sum of itself, for which an axis of size 1 is added
 /// and reduced.
-Operation reduction(Reduce function) {
+Operation reduction(const Reduce& function) {
   return [function](const Call& call) -> Tensors {
     const Tensor x = call.at(0);
     const bool keepdims = call.attributes.flag("keepdims", true);

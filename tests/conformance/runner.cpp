@@ -86,16 +86,17 @@ Tensor half_squared_norm(const std::vector<Tensor>& gradients) {
   return mul(total, 0.5);
 }
 
-/// Operands and results are looked up apart, for a result may bear the name of an operand.
-void check_gradients(const Case& test, const Environment& given, const Environment& values, Judge& judge) {
+// An output may bear the name of an operand, so the two are looked up apart.
+void check_gradients(const Case& test, const Environment& results, const Environment& arguments,
+                     Judge& judge) {
   std::vector<Tensor> outputs;
   std::vector<Tensor> cotangents;
   std::vector<Tensor> operands;
   for (const std::string& name : test.cotangents) {
-    outputs.push_back(values.at(name));
+    outputs.push_back(results.at(name));
     cotangents.push_back(test.file.load("cot." + name));
   }
-  for (const std::string& name : test.gradients) operands.push_back(given.at(name));
+  for (const std::string& name : test.gradients) operands.push_back(arguments.at(name));
   if (outputs.empty() || operands.empty()) return;
   const std::vector<Tensor> first = gradients_of(outputs, cotangents, operands, test.second);
   for (std::size_t i = 0; i < first.size(); ++i) judge.check("grad." + test.gradients[i], first[i]);
@@ -112,13 +113,13 @@ void check_gradients(const Case& test, const Environment& given, const Environme
 Report judged(const Case& test, const RunOptions& options) {
   require_known_types(test);
   Judge judge(test, options);
-  const Environment given = load_operands(test);
-  Environment values = given;
+  Environment values = load_operands(test);
+  const Environment operands = values;
   run_nodes(test, values);
   for (const std::string& name : test.outputs) {
     if (!name.empty()) judge.check("out." + name, values.at(name));
   }
-  check_gradients(test, given, values, judge);
+  check_gradients(test, values, operands, judge);
   Report report{Outcome::passed, judge.take_lines()};
   if (!report.lines.empty()) report.outcome = Outcome::failed;
   return report;
