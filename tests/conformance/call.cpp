@@ -65,12 +65,12 @@ std::string Attributes::text(const std::string& name, const std::string& fallbac
   return value.get<std::string>();
 }
 
-Shape Attributes::integers(const std::string& name) const {
+Integers Attributes::integers(const std::string& name) const {
   const nlohmann::json& value = json(name);
   if (!value.is_array()) return {whole(value, name)};
-  std::vector<std::int64_t> result;
+  Integers result;
   for (const nlohmann::json& entry : value) result.push_back(whole(entry, name));
-  return Shape(std::span<const std::int64_t>(result));
+  return result;
 }
 
 std::vector<double> Attributes::reals(const std::string& name) const {
@@ -121,13 +121,15 @@ Operation binary(Tensor (*function)(const Tensor&, const Tensor&)) {
   return [function](const Call& call) -> Tensors { return {function(call.at(0), call.at(1))}; };
 }
 
-Shape list_of(const Tensor& x) {
+Integers list_of(const Tensor& x) {
+  if (x.dtype() != DType::i32 && x.dtype() != DType::i64) throw Skip("a list is no tensor of i32 or i64");
+  Integers result;
   if (x.dtype() == DType::i32) {
-    const std::vector<std::int32_t> narrow = x.to_vector<std::int32_t>();
-    const std::vector<std::int64_t> wide(narrow.begin(), narrow.end());
-    return Shape(std::span<const std::int64_t>(wide));
+    for (const std::int32_t value : x.to_vector<std::int32_t>()) result.push_back(value);
+  } else {
+    for (const std::int64_t value : x.to_vector<std::int64_t>()) result.push_back(value);
   }
-  return Shape(std::span<const std::int64_t>(x.to_vector<std::int64_t>()));
+  return result;
 }
 
 double number_of(const Tensor& x) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@
 namespace heed::conformance {
 
 using Tensors = std::vector<Tensor>;
+
+/// Numbers from a case: as many as it likes, where a Shape ends at Shape::max_rank.
+struct Integers : std::vector<std::int64_t> {
+  using std::vector<std::int64_t>::vector;
+  operator Shape() const { return Shape(std::span<const std::int64_t>(*this)); }  // NOLINT(*-explicit-*)
+};
 
 /// Thrown where a case asks for something that heed, or its table here, does
 /// not know.
@@ -48,7 +55,7 @@ class Attributes {
   bool flag(const std::string& name, bool fallback = false) const;
   std::string text(const std::string& name, const std::string& fallback) const;
   /// A list, or a single number as a list of one.
-  Shape integers(const std::string& name) const;
+  Integers integers(const std::string& name) const;
   std::vector<double> reals(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const;
   Tensor tensor(const std::string& name) const;
@@ -96,7 +103,7 @@ Operation binary(Tensor (*function)(const Tensor&, const Tensor&));
 
 /// Elements of an integer tensor as a list, of a one-element tensor as a
 /// number.
-Shape list_of(const Tensor& x);
+Integers list_of(const Tensor& x);
 double number_of(const Tensor& x);
 
 }  // namespace heed::conformance

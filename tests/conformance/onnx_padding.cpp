@@ -19,14 +19,14 @@ struct Widths {
 /// axes.
 Widths widths_of(const Call& call) {
   const std::string name = call.attributes.has("paddings") ? "paddings" : "pads";
-  const Shape pads = call.at(1).defined() ? list_of(call.at(1)) : call.attributes.integers(name);
+  const Integers pads = call.at(1).defined() ? list_of(call.at(1)) : call.attributes.integers(name);
   const int rank = call.at(0).rank();
   Widths widths{Shape::filled(rank, 0), Shape::filled(rank, 0)};
-  const int count = pads.rank() / 2;
+  const std::size_t count = pads.size() / 2;
   const bool some = call.at(3).defined();
-  const Shape axes = some ? list_of(call.at(3)) : Shape();
-  for (int i = 0; i < count; ++i) {
-    const int axis = some ? normalize_axis(call.op, axes[i], rank) : i;
+  const Integers axes = some ? list_of(call.at(3)) : Integers();
+  for (std::size_t i = 0; i < count; ++i) {
+    const int axis = some ? normalize_axis(call.op, axes[i], rank) : static_cast<int>(i);
     widths.before[axis] = pads[i];
     widths.after[axis] = pads[count + i];
   }

@@ -88,10 +88,10 @@ Tensors scatter_cache(const Call& call) {
   const std::string mode = call.attributes.text("mode", "linear");
   if (mode != "linear" && mode != "circular") throw Skip("TensorScatter: mode '" + mode + "' is not known");
   const int axis = normalize_axis(call.op, call.attributes.integer("axis", -2), cache.rank());
-  const Shape starts = call.at(2).defined() ? list_of(call.at(2)) : Shape::filled(1, 0);
+  const Integers starts = call.at(2).defined() ? list_of(call.at(2)) : Integers{0};
   Tensors samples;
   for (std::int64_t sample = 0; sample < cache.size(0); ++sample) {
-    const std::int64_t start = starts[starts.rank() == 1 ? 0 : static_cast<int>(sample)];
+    const std::int64_t start = starts[starts.size() == 1 ? 0 : static_cast<std::size_t>(sample)];
     std::vector<std::int64_t> targets;
     for (std::int64_t i = 0; i < update.size(axis); ++i) {
       targets.push_back(mode == "linear" ? start + i : (start + i) % cache.size(axis));

@@ -99,8 +99,8 @@ Tensors split_axis(const Call& call) {
   const std::int64_t axis = call.attributes.integer("axis", 0);
   const auto pieces = call.attributes.integer("num_outputs", static_cast<std::int64_t>(call.outputs.size()));
   if (call.at(1).defined() || call.attributes.has("split")) {
-    const Shape sizes = call.at(1).defined() ? list_of(call.at(1)) : call.attributes.integers("split");
-    return split(x, std::vector<std::int64_t>(sizes.begin(), sizes.end()), axis);
+    const Integers sizes = call.at(1).defined() ? list_of(call.at(1)) : call.attributes.integers("split");
+    return split(x, sizes, axis);
   }
   const std::int64_t length = x.size(static_cast<int>(axis));
   const std::int64_t size = (length + pieces - 1) / pieces;

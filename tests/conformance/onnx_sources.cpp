@@ -25,8 +25,8 @@ Tensors constant(const Call& call) {
     return {vector_of(std::vector<float>(values.begin(), values.end()))};
   }
   if (attributes.has("value_ints")) {
-    const Shape values = attributes.integers("value_ints");
-    return {vector_of(std::vector<std::int64_t>(values.begin(), values.end()))};
+    const Integers values = attributes.integers("value_ints");
+    return {vector_of<std::int64_t>(values)};
   }
   throw Skip("Constant: none of the known attributes is given");
 }

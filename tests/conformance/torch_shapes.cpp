@@ -45,19 +45,18 @@ Tensors split_sizes(const Call& call) {
   const std::int64_t axis = call.attributes.integer("dim", 0);
   if (!call.attributes.json("size").is_array())
     return split(call.at(0), call.attributes.integer("size"), axis);
-  const Shape sizes = call.attributes.integers("size");
-  return split(call.at(0), std::vector<std::int64_t>(sizes.begin(), sizes.end()), axis);
+  return split(call.at(0), call.attributes.integers("size"), axis);
 }
 
 /// Pairs (before, after) from the last axis on; a negative number cuts.
 Tensors pad_pairs(const Call& call) {
   if (call.attributes.text("mode", "constant") != "constant") throw Skip("pad: only mode constant is known");
   Tensor x = call.at(0);
-  const Shape pairs = call.attributes.integers("pad");
+  const Integers pairs = call.attributes.integers("pad");
   Shape before = Shape::filled(x.rank(), 0);
   Shape after = before;
-  for (int i = 0; 2 * i + 1 < pairs.rank(); ++i) {
-    const int axis = x.rank() - 1 - i;
+  for (std::size_t i = 0; 2 * i + 1 < pairs.size(); ++i) {
+    const int axis = x.rank() - 1 - static_cast<int>(i);
     before[axis] = std::max<std::int64_t>(pairs[2 * i], 0);
     after[axis] = std::max<std::int64_t>(pairs[2 * i + 1], 0);
     const std::int64_t cut_before = before[axis] - pairs[2 * i];
@@ -67,10 +66,14 @@ Tensors pad_pairs(const Call& call) {
   return {pad(x, before, after, Scalar(call.attributes.real("value", 0)))};
 }
 
+/// Without axes the elements move in row-major order.
 Tensors roll_axes(const Call& call) {
   const std::string name = call.attributes.has("shifts") ? "shifts" : "shift";
   const std::string axes = call.attributes.has("dims") ? "dims" : "dim";
-  return {roll(call.at(0), call.attributes.integers(name), call.attributes.integers(axes))};
+  const Tensor x = call.at(0);
+  const Shape shifts = call.attributes.integers(name);
+  if (!call.attributes.has(axes)) return {reshape(roll(flatten(x), shifts, {0}), x.shape())};
+  return {roll(x, shifts, call.attributes.integers(axes))};
 }
 
 /// Like PyTorch's repeat, which puts axes of size 1 in front where there are

@@ -13,7 +13,7 @@ train::Schedule schedule_of(const Call& call, double lr) {
   const std::string name = a.text("schedule", "");
   if (name == "StepLR") return train::step_decay({lr, a.integer("step_size"), a.real("gamma", 0.1)});
   if (name == "MultiStepLR") {
-    const Shape milestones = a.integers("milestones");
+    const Integers milestones = a.integers("milestones");
     return train::multi_step_decay({lr, {milestones.begin(), milestones.end()}, a.real("gamma", 0.1)});
   }
   if (name == "LinearLR") {
