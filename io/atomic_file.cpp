@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <heed/core/error.h>
@@ -15,8 +16,7 @@ namespace {
 
 std::filesystem::path temporary_name(const std::filesystem::path& path) {
   static std::atomic<std::uint64_t> serial{0};
-  const std::string name =
-      "." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
+  const std::string name = fmt::format(".{}.tmp-{}-{}", path.filename().string(), ::getpid(), serial++);
   return path.parent_path() / name;
 }
 
