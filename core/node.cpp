@@ -1,9 +1,11 @@
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>
+#include <heed/core/tape_ledger.h>
 
 namespace heed {
 namespace {
@@ -28,6 +30,20 @@ Node::Node(const char* op, std::uint64_t order) : op_(op), scope_(current_scope(
 Node::~Node() {
   live_nodes.fetch_sub(1, std::memory_order_relaxed);
   set_saved_bytes(0);
+  if (detail::HookList* hooks = hooks_.load(std::memory_order_acquire)) {
+    hooks->clear();  // handles may live on
+    if (hooks->drop()) detail::HookList::destroy(hooks);
+  }
+}
+
+Ref<detail::HookList> Node::hook_list() {
+  detail::HookList* hooks = hooks_.load(std::memory_order_acquire);
+  if (hooks == nullptr) {
+    auto made = std::make_unique<detail::HookList>();
+    made->retain();
+    if (hooks_.compare_exchange_strong(hooks, made.get(), std::memory_order_acq_rel)) hooks = made.release();
+  }
+  return Ref<detail::HookList>(hooks);
 }
 
 // Recursive form: delete node → drop its saved tensors and edges → delete their nodes → … A graph is as deep
@@ -41,6 +57,8 @@ void Node::destroy(Node* node) noexcept {
   while (dead != nullptr) {
     Node* next = dead;
     dead = next->next_dead_;
+    if (next->ledger_ != 0) [[unlikely]]
+      TapeLedger::remove(next->ledger_, *next);
     delete next;
   }
   draining = false;
@@ -48,6 +66,8 @@ void Node::destroy(Node* node) noexcept {
 
 void Node::release() {
   released_ = true;
+  if (ledger_ != 0) [[unlikely]]
+    TapeLedger::remove(std::exchange(ledger_, 0), *this);
   release_saved();
   set_saved_bytes(0);
 }
@@ -95,6 +115,12 @@ void LeafNode::accumulate(Tensor gradient) {
   } else {
     grad_ = copy_of(gradient);
   }
+}
+
+void LeafNode::run_stored_hooks() const {
+  const detail::HookList* list = hooks();
+  if (list == nullptr) return;
+  if (Tensor stored = grad(); stored.defined()) list->run(*this, detail::HookList::stored, std::move(stored));
 }
 
 Tensor LeafNode::grad() const {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include <heed/core/hooks.h>
 #include <heed/core/pool.h>
 #include <heed/core/ref.h>
 #include <heed/core/scope.h>
@@ -45,6 +47,10 @@ class Node : public RefCounted, public Pooled {
   std::span<const OutputMeta> outputs() const { return {output_data(), output_count_}; }
   bool released() const { return released_; }
   std::int64_t saved_bytes() const { return saved_bytes_; }
+  /// Hooks of its outputs; null where none was ever registered.
+  const detail::HookList* hooks() const { return hooks_.load(std::memory_order_acquire); }
+  /// The list to register a hook in, made at the first call.
+  Ref<detail::HookList> hook_list();
 
   virtual bool is_leaf() const { return false; }
   /// Vector-Jacobian product: reads cotangents of the outputs, sets those of the inputs.
@@ -56,6 +62,8 @@ class Node : public RefCounted, public Pooled {
   void add_edge(Edge edge);
   void add_output(OutputMeta meta);
   void set_saved_bytes(std::int64_t bytes);
+  /// Number of the TapeLedger that books this node, 0 for none.
+  void set_ledger(std::uint32_t ledger) { ledger_ = ledger; }
 
  protected:
   virtual void release_saved() = 0;
@@ -72,7 +80,9 @@ class Node : public RefCounted, public Pooled {
   std::int64_t saved_bytes_ = 0;
   std::uint32_t edge_count_ = 0;
   std::uint32_t output_count_ = 0;
+  std::uint32_t ledger_ = 0;
   bool released_ = false;
+  std::atomic<detail::HookList*> hooks_{nullptr};
   std::array<Edge, inline_edges> edges_;
   std::vector<Edge> more_edges_;
   OutputMeta output_;
@@ -89,6 +99,8 @@ class LeafNode final : public Node {
   void accumulate(Tensor gradient);
   Tensor grad() const;
   void set_grad(Tensor gradient);
+  /// Calls the hooks that wait for `.grad`.
+  void run_stored_hooks() const;
 
  private:
   void release_saved() override {}

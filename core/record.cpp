@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
+#include <heed/core/nonfinite.h>
 #include <heed/core/record.h>
+#include <heed/core/tape_ledger.h>
+#include <heed/core/watch.h>
 
 namespace heed {
 namespace {
 
 thread_local std::int64_t saved_so_far = 0;
 thread_local std::uint64_t last_order = 0;
+constinit thread_local detail::Watch watching;
 
 }  // namespace
 
@@ -19,6 +23,8 @@ SavedTensor::SavedTensor(Tensor tensor, const char* name, bool is_output, std::u
   version_ = tensor_.storage()->version();
   saved_so_far +=
       static_cast<std::int64_t>(static_cast<std::size_t>(tensor_.numel()) * size_of(tensor_.dtype()));
+  if (watching.ledger != nullptr) [[unlikely]]
+    watching.ledger->note_saved(*tensor_.storage());
 }
 
 SavedTensor save_input(const Tensor& x, const char* name) { return {x, name, false, 0}; }
@@ -29,9 +35,17 @@ SavedTensor save_output(const Tensor& y, const char* name, std::uint32_t output)
 
 namespace detail {
 
+Watch& watch() noexcept { return watching; }
+
 bool must_record(std::span<const Tensor* const> inputs) {
-  return grad_enabled() &&
-         std::any_of(inputs.begin(), inputs.end(), [](const Tensor* x) { return x->requires_grad(); });
+  const auto requires_grad = [](const Tensor* x) { return x->requires_grad(); };
+  if (grad_enabled()) return std::any_of(inputs.begin(), inputs.end(), requires_grad);
+  if (watching.captures != nullptr) [[unlikely]] {
+    for (const Tensor* x : inputs) {
+      if (x->requires_grad()) watching.captures->push_back(*x);
+    }
+  }
+  return false;
 }
 
 // Larger than all producers' numbers and than this thread's last one: an order that needs no shared counter.
@@ -43,10 +57,15 @@ std::uint64_t next_order(std::span<const Tensor* const> inputs) {
   return last_order = order + 1;
 }
 
-void begin_saving() { saved_so_far = 0; }
+void begin_saving() {
+  saved_so_far = 0;
+  if (watching.ledger != nullptr) [[unlikely]]
+    watching.ledger->forget_noted();
+}
 std::int64_t end_saving() { return saved_so_far; }
 
-void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs) {
+void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+            bool may_be_infinite) {
   for (const Tensor* x : inputs) {
     if (x->requires_grad()) {
       node->add_edge({x->impl()->node, x->impl()->output});
@@ -72,6 +91,10 @@ void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Ten
     node->add_output({impl->view.shape, impl->dtype});
     impl->node = node;
     impl->output = i;
+  }
+  if (watching.anomaly || watching.ledger != nullptr) [[unlikely]] {
+    if (watching.ledger != nullptr) watching.ledger->add(*node);
+    if (watching.anomaly) check_results(*node, inputs, outputs, may_be_infinite);
   }
 }
 

@@ -21,7 +21,16 @@ bool must_record(std::span<const Tensor* const> inputs);
 std::uint64_t next_order(std::span<const Tensor* const> inputs);
 void begin_saving();
 std::int64_t end_saving();
-void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs);
+void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
+            bool may_be_infinite);
+
+/// Whether a payload says `static constexpr bool may_be_infinite = true;`: its operation makes infinities of
+/// finite operands on purpose, and AnomalyMode lets them pass.
+template <class Payload>
+constexpr bool may_be_infinite() {
+  if constexpr (requires { Payload::may_be_infinite; }) return Payload::may_be_infinite;
+  return false;
+}
 
 /// Node of an operation: calls `payload.vjp(context)`.
 template <class Payload>
@@ -44,7 +53,7 @@ void record_spans(const char* op, std::span<const Tensor* const> inputs, std::sp
   begin_saving();
   Ref<Node> node(new OpNode<Payload>(op, next_order(inputs), make()));
   node->set_saved_bytes(end_saving());
-  attach(std::move(node), inputs, outputs);
+  attach(std::move(node), inputs, outputs, may_be_infinite<Payload>());
 }
 
 }  // namespace detail

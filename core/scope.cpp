@@ -31,6 +31,7 @@ std::string ScopeName::path() const {
 const ScopeName* current_scope() noexcept { return innermost; }
 
 Scope::Scope(std::string_view name) : former_(innermost) { innermost = intern(innermost, name); }
+Scope::Scope(const ScopeName* path) noexcept : former_(innermost) { innermost = path; }
 Scope::~Scope() { innermost = former_; }
 
 }  // namespace heed

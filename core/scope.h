@@ -19,6 +19,8 @@ const ScopeName* current_scope() noexcept;
 class Scope {
  public:
   explicit Scope(std::string_view name);
+  /// Stands at a path that was current before, wherever this thread is; null is outside of all.
+  explicit Scope(const ScopeName* path) noexcept;
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -135,6 +135,34 @@ void Tensor::set_grad(Tensor gradient) {
   static_cast<LeafNode*>(impl_->node.get())->set_grad(std::move(gradient));
 }
 
+HookHandle Tensor::register_hook(GradientHook hook) const {
+  if (!hook) fail<ValueError>("register_hook", "hook is empty", {}, "a function");
+  check_defined("register_hook", "tensor", *this);
+  if (!requires_grad()) {
+    fail<GradError>("register_hook", "tensor does not require grad", describe(*this),
+                    "a leaf that requires grad or a result of recorded operations");
+  }
+  Ref<detail::HookList> list = impl_->node->hook_list();
+  const std::uint64_t id = list->add(impl_->output, std::move(hook));
+  return {std::move(list), id};
+}
+
+HookHandle Tensor::register_stored_hook(StoredHook hook) const {
+  if (!hook) fail<ValueError>("register_stored_hook", "hook is empty", {}, "a function");
+  check_defined("register_stored_hook", "tensor", *this);
+  if (!requires_grad() || !is_leaf()) {
+    fail<GradError>("register_stored_hook", "tensor is no leaf that requires grad", describe(*this),
+                    "a leaf");
+  }
+  Ref<detail::HookList> list = impl_->node->hook_list();
+  const std::uint64_t id =
+      list->add(detail::HookList::stored, [hook = std::move(hook)](const Tensor& gradient) {
+        hook(gradient);
+        return Tensor();
+      });
+  return {std::move(list), id};
+}
+
 Tensor Tensor::detach() const {
   check_defined("detach", "tensor", *this);
   return view_of(*this, view());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <heed/core/dtype.h>
+#include <heed/core/hooks.h>
 #include <heed/core/pool.h>
 #include <heed/core/ref.h>
 #include <heed/core/scalar.h>
@@ -90,6 +91,17 @@ class Tensor {
   /// Replaces the gradient of a leaf (undefined clears it).
   void set_grad(Tensor gradient);
   void zero_grad() { set_grad({}); }
+
+  /// Calls `hook` once in every backward or grad that reaches this leaf or result, with the complete gradient;
+  /// what it returns takes its place (undefined keeps it). Hooks run in the order of registration, before the
+  /// gradient is stored, returned or passed on; with create_graph what they compute is recorded. They belong to
+  /// the leaf or result and end with it. The gradient may be shared: it must not be written to. A hook that
+  /// holds this tensor keeps it alive for ever. Throws    GradError (no requires_grad; from backward, a
+  /// replacement of another shape or dtype), ValueError (no function).
+  HookHandle register_hook(GradientHook hook) const;
+  /// Calls `hook` in every backward as soon as this leaf's last consumer has run and the sum is in `.grad`,
+  /// which it sees and may write to. Throws    GradError (no leaf that requires grad), ValueError.
+  HookHandle register_stored_hook(StoredHook hook) const;
   /// The same elements without history.
   Tensor detach() const;
 

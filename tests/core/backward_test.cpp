@@ -101,13 +101,26 @@ TEST_CASE("two losses over one subgraph", "[backward][report-3]") {
   }
 }
 
-TEST_CASE("a backward that fails half way leaves every leaf alone", "[backward]") {
-  Tensor x = leaf(1.0);
-  Tensor w = leaf(1.0);
-  const Tensor y = accumulate(scale(x, 2), wrong(w, {7}));
+TEST_CASE("a backward that fails half way stores whole gradients or none", "[backward]") {
+  Tensor first = leaf(1.0);
+  Tensor last = leaf(1.0);
+  const Tensor failing = wrong(last, {7});  // recorded first, so it runs last
+  const Tensor y = accumulate(failing, scale(first, 2));
   CHECK_THROWS_AS(backward(y), GradError);
-  CHECK_FALSE(x.grad().defined());
+  CHECK(grad_of(first) == Values{2});  // its only consumer had run
+  CHECK_FALSE(last.grad().defined());
+}
+
+TEST_CASE("a freed part of a graph is found before any gradient is stored", "[backward][report-3]") {
+  Tensor x = leaf(3.0);
+  Tensor w = leaf(1.0);
+  const Tensor h = mul(x, x);
+  backward(h);
+  const Tensor y = mul(h, w);
+  CHECK_THROWS_AS(backward(y), GradError);
   CHECK_FALSE(w.grad().defined());
+  CHECK(grad_of(x) == Values{6});
+  CHECK(grad(y, w).item<double>() == 9);  // does not need the freed part
 }
 
 TEST_CASE("cotangents of a loss", "[backward]") {

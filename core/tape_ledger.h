@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <heed/core/scope.h>
+
+namespace heed {
+
+class Node;
+class Storage;
+
+/// What the tape kept for the vector-Jacobian products of one operation in one module.
+struct LedgerRow {
+  std::string op;
+  std::string module;              ///< path; empty outside of modules
+  std::int64_t nodes = 0;          ///< recorded since the start of the ledger
+  std::int64_t saved_now = 0;      ///< bytes
+  std::int64_t saved_at_peak = 0;  ///< bytes at the moment the total was largest
+};
+
+struct LedgerCounts {
+  /// Sums of the rows: elements that two nodes save, or one node twice, count twice.
+  std::int64_t saved_now = 0;
+  std::int64_t saved_at_peak = 0;
+  /// Bytes of the storages behind them, each once and whole. Parameters that nodes save are among them.
+  std::int64_t unique_now = 0;
+  std::int64_t unique_at_peak = 0;
+  /// In the order in which operation and module first met.
+  std::vector<LedgerRow> rows;
+};
+
+/// `TapeLedger ledger;` — books what the nodes save that this thread records while it lives; what they
+/// release, on whatever thread, is taken off again. Of nested ones the innermost books. check::ledger_report
+/// prints the counts.
+class TapeLedger {
+ public:
+  TapeLedger();
+  ~TapeLedger();
+  TapeLedger(const TapeLedger&) = delete;
+  TapeLedger& operator=(const TapeLedger&) = delete;
+  LedgerCounts counts() const;
+
+  // For record and Node.
+  void note_saved(const Storage& storage);
+  void forget_noted();
+  void add(Node& node);
+  static void remove(std::uint32_t ledger, const Node& node) noexcept;
+
+ private:
+  struct Book;
+  static std::map<std::uint32_t, Book*>& open_books();
+  std::unique_ptr<Book> book_;
+  std::vector<const Storage*> noted_;
+  TapeLedger* former_;
+};
+
+}  // namespace heed

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+namespace heed {
+
+class Tensor;
+class TapeLedger;
+
+namespace detail {
+
+/// What watches this thread's recording: nothing, but within the scopes of the guards that set it.
+struct Watch {
+  bool anomaly = false;                     ///< AnomalyMode
+  TapeLedger* ledger = nullptr;             ///< TapeLedger
+  std::vector<Tensor>* captures = nullptr;  ///< operands with history that unrecorded operations read
+};
+
+Watch& watch() noexcept;
+
+}  // namespace detail
+}  // namespace heed
