@@ -1,33 +1,73 @@
-#include <vector>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
+#include <heed/core/factory.h>
 #include <heed/core/scope.h>
 #include <heed/nn/dropout.h>
+#include <heed/nn/init.h>
 #include <heed/nn/multi_head_attention.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/concat.h>
-#include <heed/ops/linear.h>
+#include <heed/ops/expand.h>
 #include <heed/ops/reshape.h>
-#include <heed/ops/slice.h>
 #include <heed/ops/transpose.h>
 
 namespace heed::nn {
 namespace {
 
-const MultiHeadAttentionOptions& checked(const MultiHeadAttentionOptions& options) {
-  constexpr std::string_view op = "MultiHeadAttention";
+constexpr std::string_view op = "MultiHeadAttention";
+
+void check_rope(const RopeOptions& rope, std::int64_t head_dim) {
+  const std::int64_t rotary = rope.rotary == 0 ? head_dim : rope.rotary;
+  check_value(rotary >= 2 && rotary <= head_dim && rotary % 2 == 0, op, "rotary", rotary,
+              fmt::format("an even number up to head_dim, which is {}", head_dim));
+  check_value(rope.base > 0, op, "base", rope.base, "base > 0");
+}
+
+// The options with the sizes that were left 0.
+MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
   check_value(options.embed_dim >= 1, op, "embed_dim", options.embed_dim, "at least 1");
   check_value(options.num_heads >= 1, op, "num_heads", options.num_heads, "at least 1");
-  check_value(options.embed_dim % options.num_heads == 0, op, "embed_dim", options.embed_dim,
-              fmt::format("a multiple of num_heads, which is {}", options.num_heads));
+  if (options.head_dim == 0) {
+    check_value(options.embed_dim % options.num_heads == 0, op, "embed_dim", options.embed_dim,
+                fmt::format("a multiple of num_heads, which is {}", options.num_heads));
+    options.head_dim = options.embed_dim / options.num_heads;
+  }
+  if (options.num_kv_heads == 0) options.num_kv_heads = options.num_heads;
+  if (options.kdim == 0) options.kdim = options.embed_dim;
+  if (options.vdim == 0) options.vdim = options.embed_dim;
+  check_value(options.head_dim >= 1, op, "head_dim", options.head_dim, "at least 1");
+  check_value(options.num_kv_heads >= 1 && options.num_heads % options.num_kv_heads == 0, op, "num_kv_heads",
+              options.num_kv_heads, fmt::format("a divisor of num_heads, which is {}", options.num_heads));
   check_value(options.dropout >= 0 && options.dropout <= 1, op, "dropout", options.dropout,
               "0 <= dropout <= 1");
+  check_value(options.softcap >= 0, op, "softcap", options.softcap, "softcap >= 0");
+  check_value(options.window_left >= -1, op, "window_left", options.window_left, "-1 or more");
+  check_value(options.window_right >= -1, op, "window_right", options.window_right, "-1 or more");
+  if (options.rope) check_rope(*options.rope, options.head_dim);
   return options;
 }
 
-// [.., T, E] → [.., H, T, D]
+QkvProjectionOptions projection_of(const MultiHeadAttentionOptions& options) {
+  return {.embed_dim = options.embed_dim,
+          .kdim = options.kdim,
+          .vdim = options.vdim,
+          .query_width = options.num_heads * options.head_dim,
+          .key_width = options.num_kv_heads * options.head_dim,
+          .bias = options.bias};
+}
+
+LinearOptions output_of(const MultiHeadAttentionOptions& options) {
+  return {options.num_heads * options.head_dim, options.embed_dim, options.out_bias.value_or(options.bias)};
+}
+
+HeadNormOptions norm_of(const MultiHeadAttentionOptions& options) {
+  return {options.head_dim, options.qk_norm, options.qk_norm_epsilon};
+}
+
+// [.., T, H·D] → [.., H, T, D]
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
   Shape shape = x.shape();
   const std::int64_t dim = shape.back() / heads;
@@ -36,7 +76,7 @@ Tensor split_heads(const Tensor& x, std::int64_t heads) {
   return transpose(reshape(x, shape), -3, -2);
 }
 
-// [.., H, T, D] → [.., T, E]
+// [.., H, T, D] → [.., T, H·D]
 Tensor merge_heads(const Tensor& x) {
   const Tensor swapped = transpose(x, -3, -2);
   Shape shape = swapped.shape();
@@ -45,29 +85,58 @@ Tensor merge_heads(const Tensor& x) {
   return reshape(swapped, shape);
 }
 
-void check_input(const std::string& name, std::string_view argument, const Tensor& x, std::int64_t dim) {
+void check_input(const std::string& name, std::string_view argument, const Tensor& x,
+                 std::string_view width_name, std::int64_t width) {
   check_rank(name, argument, x, 2, Shape::max_rank - 1);
-  if (x.shape().back() == dim) return;
+  if (x.shape().back() == width) return;
   fail<ShapeError>(name, fmt::format("{} has the wrong width", argument), describe(x),
-                   fmt::format("embed_dim, {}, as the last size", dim));
+                   fmt::format("{}, {}, as the last size", width_name, width));
 }
 
-// [.., H, Tq, Tk], true with probability 1 − p.
-Tensor keep_mask(const Tensor& query, const Tensor& key, double p, Generator& generator) {
-  Shape shape = query.shape();
-  shape[shape.rank() - 1] = key.size(-2);
-  return ge(rand(shape, generator), p);
+// [.., Hq, Tq, Tk] of q [.., Hq, Tq, D] and k [.., Hkv, Tk, D]
+Shape scores_shape(const std::string& name, const Tensor& q, const Tensor& k) {
+  const auto leading = [](const Tensor& x) {
+    return Shape(std::span(x.shape().begin(), static_cast<std::size_t>(x.rank() - 3)));
+  };
+  Shape shape = broadcast_shapes(name, leading(q), leading(k));
+  shape.push_back(q.size(-3));
+  shape.push_back(q.size(-2));
+  shape.push_back(k.size(-2));
+  return shape;
 }
 
-bool same(const Tensor& a, const Tensor& b) { return a.impl() == b.impl(); }
+// x [.., Tk or 1] → [.., Tk + extra], the new columns filled with `value`.
+Tensor widened(const Tensor& x, std::int64_t keys, std::int64_t extra, Scalar value) {
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] = keys;
+  const Tensor columns = expand(x, shape);
+  shape[shape.rank() - 1] = extra;
+  return concat({columns, full(shape, value, x.dtype())}, -1);
+}
+
+// One row for each head under x [.., H, T, D]: row [1, 1, H·D]
+Tensor with_row(const Tensor& x, const Tensor& row) {
+  Shape shape = x.shape();
+  shape[shape.rank() - 2] = 1;
+  return concat({x, expand(reshape(row, {x.size(-3), 1, x.size(-1)}), shape)}, -2);
+}
 
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator)
-    : Module("MultiHeadAttention"),
-      qkv({checked(options).embed_dim, 3 * options.embed_dim, options.bias}, generator),
-      out({options.embed_dim, options.embed_dim, options.bias}, generator),
-      options_(options) {
+    : Module(op),
+      options_(completed(options)),
+      qkv(projection_of(options_), generator),
+      q_norm(norm_of(options_)),
+      k_norm(norm_of(options_)),
+      out(output_of(options_), generator) {
+  const std::int64_t width = options_.num_kv_heads * options_.head_dim;
+  if (options_.add_bias_kv) {
+    const double deviation = 1.0 / std::sqrt(static_cast<double>(width));
+    bias_k = normal_parameter({1, 1, width}, generator, deviation);
+    bias_v = normal_parameter({1, 1, width}, generator, deviation);
+  }
+  if (options_.sink) sink = constant_parameter({options_.num_heads}, 0);
   name_children();
 }
 
@@ -80,60 +149,110 @@ MultiHeadAttention MultiHeadAttention::clone() const {
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
                                       Generator* generator) const {
-  return attend(x, x, x, mask, generator, false).output;
+  return run(x, x, x, mask, generator, false).output;
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionMask& mask, Generator* generator) const {
-  return attend(query, key, value, mask, generator, false).output;
+  return run(query, key, value, mask, generator, false).output;
 }
 
 AttentionWeights MultiHeadAttention::with_weights(const Tensor& query, const Tensor& key, const Tensor& value,
                                                   const AttentionMask& mask, Generator* generator) const {
-  return attend(query, key, value, mask, generator, true);
+  return run(query, key, value, mask, generator, true);
 }
 
-// One product where query, key and value are one tensor; otherwise each takes
-// its rows of the packed weight.
 MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& query, const Tensor& key,
                                                       const Tensor& value) const {
-  const std::int64_t dim = options_.embed_dim;
-  const std::int64_t heads = options_.num_heads;
-  if (same(query, key) && same(key, value)) {
-    const std::vector<Tensor> parts = split(qkv(query), dim, -1);
-    return {split_heads(parts[0], heads), split_heads(parts[1], heads), split_heads(parts[2], heads)};
-  }
-  const auto rows = [&](const Tensor& x, std::int64_t part) {
-    const Tensor weight = narrow(qkv.weight, 0, part * dim, dim);
-    const Tensor bias = qkv.bias.defined() ? narrow(qkv.bias, 0, part * dim, dim) : Tensor();
-    return split_heads(linear(x, weight, bias), heads);
-  };
-  return {rows(query, 0), rows(key, 1), rows(value, 2)};
+  check_input(name(), "query", query, "embed_dim", options_.embed_dim);
+  check_input(name(), "key", key, "kdim", options_.kdim);
+  check_input(name(), "value", value, "vdim", options_.vdim);
+  const auto [q, k, v] = qkv(query, key, value);
+  return {q_norm(split_heads(q, options_.num_heads)), k_norm(split_heads(k, options_.num_kv_heads)),
+          split_heads(v, options_.num_kv_heads)};
 }
 
-AttentionWeights MultiHeadAttention::attend(const Tensor& query, const Tensor& key, const Tensor& value,
-                                            const AttentionMask& mask, Generator* generator,
-                                            bool need_weights) const {
+AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
+                                         const AttentionMask& mask, Generator* generator,
+                                         bool need_weights) const {
   const Scope scope(name());
-  check_input(name(), "query", query, options_.embed_dim);
-  check_input(name(), "key", key, options_.embed_dim);
-  check_input(name(), "value", value, options_.embed_dim);
-  const Heads heads = project(query, key, value);
+  Heads heads = project(query, key, value);
+  if (options_.rope) {
+    const std::int64_t queries = query.size(-2);
+    const std::int64_t keys = key.size(-2);
+    heads.query = turned(heads.query, arange(keys - queries, keys));
+    heads.key = turned(heads.key, arange(0, keys));
+  }
+  return attend(std::move(heads), windowed(mask), generator, need_weights);
+}
+
+AttentionWeights MultiHeadAttention::attend(Heads heads, AttentionMask mask, Generator* generator,
+                                            bool need_weights) const {
+  if (options_.add_bias_kv || options_.add_zero_attn) append_extra_keys(heads, mask);
   AttentionOptions options;
-  options.mask = mask;
+  options.mask = std::move(mask);
+  options.scale = options_.scale;
+  options.softcap = options_.softcap;
+  options.sink = sink;
   options.need_weights = need_weights;
   if (training() && options_.dropout > 0) {
     options.dropout = options_.dropout;
-    options.dropout_keep = keep_mask(heads.query, heads.key, options_.dropout,
-                                     need_generator(name(), options_.dropout, generator));
+    Generator& source = need_generator(name(), options_.dropout, generator);
+    options.dropout_keep = ge(rand(scores_shape(name(), heads.query, heads.key), source), options_.dropout);
   }
   const AttentionResult result = attention(heads.query, heads.key, heads.value, options);
   return {out(merge_heads(result.output)), result.weights};
 }
 
+AttentionMask MultiHeadAttention::windowed(const AttentionMask& mask) const {
+  if (options_.window_left < 0 && options_.window_right < 0) return mask;
+  return mask & AttentionMask::window(options_.window_left, options_.window_right);
+}
+
+Tensor MultiHeadAttention::turned(const Tensor& heads, const Tensor& positions) const {
+  return options_.rope ? rope(heads, positions, *options_.rope) : heads;
+}
+
+// The extra keys have no position, so what the mask says of the others is written out, and they are left open.
+void MultiHeadAttention::append_extra_keys(Heads& heads, AttentionMask& mask) const {
+  const Shape scores = scores_shape(name(), heads.query, heads.key);
+  const DType dtype = heads.query.dtype();
+  const std::int64_t keys = scores.back();
+  const std::int64_t extra = (options_.add_bias_kv ? 1 : 0) + (options_.add_zero_attn ? 1 : 0);
+  mask.check(name().c_str(), scores, dtype);
+  const Tensor open = mask.open_pairs(scores);
+  const Tensor added = mask.additive(scores, dtype);
+  mask = {};
+  if (open.defined()) mask = mask & AttentionMask::attend(widened(open, keys, extra, true));
+  if (added.defined()) mask = mask & AttentionMask::bias(widened(added, keys, extra, 0));
+  if (options_.add_bias_kv) {
+    heads.key = with_row(heads.key, bias_k);
+    heads.value = with_row(heads.value, bias_v);
+  }
+  if (options_.add_zero_attn) {
+    const Tensor nothing = zeros({options_.num_kv_heads * options_.head_dim}, dtype);
+    heads.key = with_row(heads.key, nothing);
+    heads.value = with_row(heads.value, nothing);
+  }
+}
+
 void MultiHeadAttention::visit(MemberVisitor& visitor) {
-  visitor.child("qkv", qkv);
-  visitor.child("out", out);
+  const bool torch = options_.names == ParameterNames::torch;
+  if (torch) {
+    visitor.parameter("in_proj_weight", qkv.weight);
+    visitor.parameter("q_proj_weight", qkv.q_weight);
+    visitor.parameter("k_proj_weight", qkv.k_weight);
+    visitor.parameter("v_proj_weight", qkv.v_weight);
+    visitor.parameter("in_proj_bias", qkv.bias);
+  } else {
+    visitor.child("qkv", qkv);
+  }
+  visitor.parameter("bias_k", bias_k);
+  visitor.parameter("bias_v", bias_v);
+  visitor.child("q_norm", q_norm);
+  visitor.child("k_norm", k_norm);
+  visitor.parameter("sink", sink);
+  visitor.child(torch ? "out_proj" : "out", out);
 }
 
 }  // namespace heed::nn
