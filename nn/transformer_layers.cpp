@@ -1,0 +1,128 @@
+#include <heed/core/scope.h>
+#include <heed/nn/transformer_layers.h>
+#include <heed/ops/activation.h>
+#include <heed/ops/arithmetic.h>
+
+namespace heed::nn {
+namespace {
+
+MultiHeadAttentionOptions attention_of(const TransformerLayerOptions& options) {
+  return {.embed_dim = options.d_model,
+          .num_heads = options.nhead,
+          .dropout = options.dropout,
+          .bias = options.bias,
+          .names = ParameterNames::torch};
+}
+
+LinearOptions up_of(const TransformerLayerOptions& options) {
+  return {options.d_model, options.dim_feedforward, options.bias};
+}
+
+LinearOptions down_of(const TransformerLayerOptions& options) {
+  return {options.dim_feedforward, options.d_model, options.bias};
+}
+
+LayerNormOptions norm_of(const TransformerLayerOptions& options) {
+  return {{options.d_model}, options.layer_norm_eps, options.bias};
+}
+
+// x + branch(norm(x)), or norm(x + branch(x)).
+template <class Branch>
+Tensor residual(const Tensor& x, const LayerNorm& norm, bool norm_first, const Branch& branch) {
+  return norm_first ? x + branch(norm(x)) : norm(x + branch(x));
+}
+
+// A layer's position-wise branch, with the dropout after its activation.
+template <class Layer>
+Tensor feed_forward(const Layer& layer, const Tensor& z, Generator* generator) {
+  const Tensor up = layer.linear1(z);
+  const Tensor active = layer.options().activation == Activation::relu ? relu(up) : gelu(up);
+  return layer.linear2(layer.dropout(active, generator));
+}
+
+}  // namespace
+
+TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& options, Generator& generator)
+    : Module("TransformerEncoderLayer"),
+      self_attn(attention_of(options), generator),
+      linear1(up_of(options), generator),
+      linear2(down_of(options), generator),
+      norm1(norm_of(options)),
+      norm2(norm_of(options)),
+      dropout({options.dropout}),
+      options_(options) {
+  name_children();
+}
+
+TransformerEncoderLayer TransformerEncoderLayer::clone() const {
+  Generator generator;
+  TransformerEncoderLayer copy(options_, generator);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& src, const AttentionMask& mask,
+                                           Generator* generator) const {
+  const Scope scope(name());
+  const Tensor z = residual(src, norm1, options_.norm_first, [&](const Tensor& x) {
+    return dropout(self_attn(x, mask, generator), generator);
+  });
+  return residual(z, norm2, options_.norm_first,
+                  [&](const Tensor& x) { return dropout(feed_forward(*this, x, generator), generator); });
+}
+
+void TransformerEncoderLayer::visit(MemberVisitor& visitor) {
+  visitor.child("self_attn", self_attn);
+  visitor.child("linear1", linear1);
+  visitor.child("linear2", linear2);
+  visitor.child("norm1", norm1);
+  visitor.child("norm2", norm2);
+  visitor.child("dropout", dropout);
+}
+
+TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& options, Generator& generator)
+    : Module("TransformerDecoderLayer"),
+      self_attn(attention_of(options), generator),
+      multihead_attn(attention_of(options), generator),
+      linear1(up_of(options), generator),
+      linear2(down_of(options), generator),
+      norm1(norm_of(options)),
+      norm2(norm_of(options)),
+      norm3(norm_of(options)),
+      dropout({options.dropout}),
+      options_(options) {
+  name_children();
+}
+
+TransformerDecoderLayer TransformerDecoderLayer::clone() const {
+  Generator generator;
+  TransformerDecoderLayer copy(options_, generator);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& tgt, const Tensor& memory, const AttentionMask& mask,
+                                           const AttentionMask& memory_mask, Generator* generator) const {
+  const Scope scope(name());
+  const bool first = options_.norm_first;
+  const Tensor u = residual(
+      tgt, norm1, first, [&](const Tensor& x) { return dropout(self_attn(x, mask, generator), generator); });
+  const Tensor z = residual(u, norm2, first, [&](const Tensor& x) {
+    return dropout(multihead_attn(x, memory, memory, memory_mask, generator), generator);
+  });
+  return residual(z, norm3, first,
+                  [&](const Tensor& x) { return dropout(feed_forward(*this, x, generator), generator); });
+}
+
+void TransformerDecoderLayer::visit(MemberVisitor& visitor) {
+  visitor.child("self_attn", self_attn);
+  visitor.child("multihead_attn", multihead_attn);
+  visitor.child("linear1", linear1);
+  visitor.child("linear2", linear2);
+  visitor.child("norm1", norm1);
+  visitor.child("norm2", norm2);
+  visitor.child("norm3", norm3);
+  visitor.child("dropout", dropout);
+}
+
+}  // namespace heed::nn
