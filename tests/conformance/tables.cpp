@@ -12,6 +12,7 @@ const Table& torch_table() {
     add_torch_products(result);
     add_torch_losses(result);
     add_torch_attention(result);
+    add_torch_modules(result);
     add_torch_training(result);
     add_torch_runs(result);
     return result;

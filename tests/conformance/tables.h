@@ -12,6 +12,7 @@ void add_torch_shapes(Table& table);
 void add_torch_products(Table& table);
 void add_torch_losses(Table& table);
 void add_torch_attention(Table& table);
+void add_torch_modules(Table& table);
 void add_torch_training(Table& table);
 void add_torch_runs(Table& table);
 
