@@ -30,8 +30,7 @@ Tensor both(const Tensor& a, const Tensor& b) {
 }
 Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : add(a, b); }
 
-// [B] or [B, T] → [B, 1, 1] or [B, 1, T]: beside the axes of heads, queries and keys.
-Tensor per_sample(const Tensor& x) { return x.rank() == 1 ? reshape(x, {x.size(0), 1, 1}) : unsqueeze(x, 1); }
+std::int64_t samples_of(const Shape& scores) { return scores.rank() > 3 ? scores[scores.rank() - 4] : 1; }
 
 }  // namespace
 
@@ -95,15 +94,39 @@ AttentionMask AttentionMask::alibi(Tensor slopes) {
 AttentionMask AttentionMask::query_start(std::int64_t position) const {
   AttentionMask mask = *this;
   mask.query_start_ = position;
+  mask.query_starts_ = Tensor();
+  return mask;
+}
+
+AttentionMask AttentionMask::query_start(Tensor positions) const {
+  check_dtype("query_start", "positions", positions, {DType::i64});
+  check_rank("query_start", "positions", positions, 1, 1);
+  AttentionMask mask = *this;
+  mask.query_start_.reset();
+  mask.query_starts_ = std::move(positions);
   return mask;
 }
 
 AttentionMask operator&(AttentionMask a, const AttentionMask& b) {
-  if (a.query_start_ && b.query_start_ && a.query_start_ != b.query_start_) {
-    fail<ValueError>("operator&", "masks differ in query_start",
-                     fmt::format("{} and {}", *a.query_start_, *b.query_start_), "equal positions");
+  const auto given = [](const AttentionMask& m) { return m.query_start_ || m.query_starts_.defined(); };
+  if (given(a) && given(b)) {
+    const bool equal =
+        a.query_start_ && b.query_start_
+            ? *a.query_start_ == *b.query_start_
+            : a.query_starts_.defined() && b.query_starts_.defined() &&
+                  a.query_starts_.to_vector<std::int64_t>() == b.query_starts_.to_vector<std::int64_t>();
+    const auto text = [](const AttentionMask& m) {
+      return m.query_start_ ? fmt::to_string(*m.query_start_) : std::string("one for each sample");
+    };
+    if (!equal) {
+      fail<ValueError>("operator&", "masks differ in query_start", fmt::format("{} and {}", text(a), text(b)),
+                       "equal positions");
+    }
   }
-  if (!a.query_start_) a.query_start_ = b.query_start_;
+  if (!given(a)) {
+    a.query_start_ = b.query_start_;
+    a.query_starts_ = b.query_starts_;
+  }
   a.causal_ |= b.causal_;
   a.windows_.insert(a.windows_.end(), b.windows_.begin(), b.windows_.end());
   append(a.attend_, b.attend_);
@@ -114,34 +137,18 @@ AttentionMask operator&(AttentionMask a, const AttentionMask& b) {
   return a;
 }
 
-bool AttentionMask::only_positional() const {
-  return attend_.empty() && bias_.empty() && key_lengths_.empty() && documents_.empty() && slopes_.empty();
+bool AttentionMask::empty() const {
+  return !causal_ && windows_.empty() && attend_.empty() && bias_.empty() && key_lengths_.empty() &&
+         documents_.empty() && slopes_.empty();
 }
 
-bool AttentionMask::empty() const { return !causal_ && windows_.empty() && only_positional(); }
-
-bool AttentionMask::requires_grad() const {
-  const auto asks = [](const Tensor& x) { return x.requires_grad(); };
-  return grad_enabled() &&
-         (std::any_of(bias_.begin(), bias_.end(), asks) || std::any_of(slopes_.begin(), slopes_.end(), asks));
-}
-
-std::int64_t AttentionMask::first_query(std::int64_t queries, std::int64_t keys) const {
-  return query_start_.value_or(keys - queries);
-}
-
-AttentionMask::Range AttentionMask::open_range(std::int64_t query, std::int64_t queries,
-                                               std::int64_t keys) const {
-  const std::int64_t p = first_query(queries, keys) + query;
-  Range open{0, keys};
-  if (causal_) open.end = std::min(open.end, p + 1);
-  for (const Range& window : windows_) {
-    if (window.begin >= 0) open.begin = std::max(open.begin, p - window.begin);
-    if (window.end >= 0) open.end = std::min(open.end, p + window.end + 1);
-  }
-  open.end = std::max<std::int64_t>(open.end, 0);
-  open.begin = std::min(open.begin, open.end);
-  return open;
+AttentionMask AttentionMask::with_additive(Tensor bias, Tensor slopes) const {
+  AttentionMask mask = *this;
+  mask.bias_.clear();
+  mask.slopes_.clear();
+  if (bias.defined()) mask.bias_.push_back(std::move(bias));
+  if (slopes.defined()) mask.slopes_.push_back(std::move(slopes));
+  return mask;
 }
 
 void AttentionMask::check(const char* op, const Shape& scores, DType dtype) const {
@@ -151,14 +158,16 @@ void AttentionMask::check(const char* op, const Shape& scores, DType dtype) cons
     check_expands(op, "bias", b, scores);
   }
   const int rank = scores.rank();
+  if (query_starts_.defined()) {
+    check_shape(op, "query start", query_starts_, {samples_of(scores)}, "one position for each sample");
+  }
   for (const Tensor& lengths : key_lengths_) {
-    check_shape(op, "key lengths", lengths, {rank > 3 ? scores[rank - 4] : 1}, "one length for each sample");
+    check_shape(op, "key lengths", lengths, {samples_of(scores)}, "one length for each sample");
   }
   for (const Tensor& ids : documents_) {
-    check_shape(
-        op, "documents", ids,
-        ids.rank() == 1 ? Shape{scores[rank - 1]} : Shape{rank > 3 ? scores[rank - 4] : 1, scores[rank - 1]},
-        "one id for each position");
+    check_shape(op, "documents", ids,
+                ids.rank() == 1 ? Shape{scores[rank - 1]} : Shape{samples_of(scores), scores[rank - 1]},
+                "one id for each position");
     if (scores[rank - 1] != scores[rank - 2]) {
       fail<ShapeError>(op, "a document mask needs as many queries as keys", scores.str(), "Tq == Tk");
     }
@@ -171,44 +180,41 @@ void AttentionMask::check(const char* op, const Shape& scores, DType dtype) cons
 
 Tensor AttentionMask::open_pairs(const Shape& scores) const {
   const NoGrad guard;
-  const std::int64_t queries = scores[scores.rank() - 2];
-  const std::int64_t keys = scores[scores.rank() - 1];
-  Tensor open;
-  if (causal_ || !windows_.empty()) {
-    open = zeros({queries, keys}, DType::boolean);
-    bool* data = open.mutable_data<bool>();
-    for (std::int64_t i = 0; i < queries; ++i) {
-      const Range range = open_range(i, queries, keys);
-      std::fill(data + i * keys + range.begin, data + i * keys + range.end, true);
-    }
-  }
+  Plan parts;
+  parts.first_position = first_positions(scores);
+  add_ranges(scores, parts);
+  Tensor open = parts.open;
   for (const Tensor& m : attend_) open = both(open, m);
   for (const Tensor& b : bias_) open = both(open, ne(b.detach(), minus_infinity));
-  for (const Tensor& lengths : key_lengths_) {
-    const Tensor positions = arange(0, keys);
-    const Tensor limit = scores.rank() > 3 ? unsqueeze(per_sample(lengths), -1) : reshape(lengths, {1, 1});
-    open = both(open, lt(positions, limit));
+  if (!causal_ && windows_.empty() && key_lengths_.empty() && documents_.empty()) return open;
+
+  const std::int64_t queries = scores[scores.rank() - 2];
+  const std::int64_t keys = scores[scores.rank() - 1];
+  Tensor ranges = zeros({parts.samples, 1, queries, keys}, DType::boolean);
+  bool* row = ranges.mutable_data<bool>();
+  for (std::size_t i = 0; i < parts.begin.size(); ++i, row += keys) {
+    std::fill(row + parts.begin[i], row + std::max(parts.begin[i], parts.end[i]), true);
   }
-  for (const Tensor& ids : documents_) {
-    // [B, 1, T, 1] against [B, 1, 1, T]
-    const Tensor rows = ids.rank() == 1 ? unsqueeze(ids, -1) : unsqueeze(per_sample(ids), -1);
-    const Tensor columns = ids.rank() == 1 ? unsqueeze(ids, 0) : unsqueeze(per_sample(ids), -2);
-    open = both(open, eq(rows, columns));
-  }
-  return open;
+  return both(open, parts.samples == 1 ? reshape(ranges, {queries, keys}) : ranges);
 }
 
-Tensor AttentionMask::distance(std::int64_t queries, std::int64_t keys) const {
-  const std::int64_t start = first_query(queries, keys);
-  return abs(sub(unsqueeze(arange(start, start + queries), 1), unsqueeze(arange(0, keys), 0)));
+Tensor AttentionMask::distance(const Shape& scores, DType dtype) const {
+  const NoGrad guard;
+  const std::vector<std::int64_t> first = first_positions(scores);
+  const std::int64_t queries = scores[scores.rank() - 2];
+  const Tensor starts = from_span(std::span<const std::int64_t>(first),
+                                  {static_cast<std::int64_t>(first.size())});            // [samples]
+  const Tensor positions = add(unsqueeze(starts, 1), unsqueeze(arange(0, queries), 0));  // [samples, Tq]
+  Tensor distance = abs(sub(unsqueeze(positions, -1), arange(0, scores[scores.rank() - 1])));
+  if (first.size() == 1) return cast(squeeze(distance, 0), dtype);
+  return cast(unsqueeze(distance, 1), dtype);
 }
 
 Tensor AttentionMask::additive(const Shape& scores, DType dtype) const {
   Tensor total;
   for (const Tensor& b : bias_) total = plus(total, masked_fill(b, eq(b.detach(), minus_infinity), 0));
   for (const Tensor& slopes : slopes_) {
-    const Tensor steps = cast(distance(scores[scores.rank() - 2], scores[scores.rank() - 1]), dtype);
-    total = plus(total, neg(mul(reshape(slopes, {slopes.size(0), 1, 1}), steps)));
+    total = plus(total, neg(mul(reshape(slopes, {slopes.size(0), 1, 1}), distance(scores, dtype))));
   }
   return total;
 }

@@ -11,8 +11,8 @@ namespace heed {
 /// Which query may attend which key, and what is added to its logit. A value: parts are joined with `&`, and
 /// a pair is open iff every part opens it. A closed pair reaches no result and no gradient.
 ///
-/// Positions: key j has position j; query i has position query_start + i, by default Tk − Tq + i, so that the
-/// last query sits on the last key (what a KV cache needs).
+/// Positions: key j has position j; query i has position query_start + i. By default the last query sits on the last key
+/// (what a KV cache needs): query_start is Tk − Tq, or length_b − Tq where key lengths are given.
 class AttentionMask {
  public:
   /// Everything open.
@@ -40,22 +40,13 @@ class AttentionMask {
   /// The same mask with the first query at this position; 0 is the top-left rule of ONNX and PyTorch's
   /// is_causal.
   AttentionMask query_start(std::int64_t position) const;
+  /// The same with a first position for each sample, i64 [B].
+  AttentionMask query_start(Tensor positions) const;
 
   friend AttentionMask operator&(AttentionMask a, const AttentionMask& b);
 
   /// Nothing is closed and nothing is added.
   bool empty() const;
-  /// Closes pairs by position alone (causal, window): row i is open on a range of keys.
-  bool only_positional() const;
-  /// Whether a gradient with respect to a bias or slope is asked for.
-  bool requires_grad() const;
-
-  struct Range {
-    std::int64_t begin;
-    std::int64_t end;
-  };
-  /// Keys that causal and window leave open to query i: begin <= j < end.
-  Range open_range(std::int64_t query, std::int64_t queries, std::int64_t keys) const;
 
   /// ShapeError or DTypeError (naming `op`) unless every part fits logits of this shape [.., Hq, Tq, Tk].
   void check(const char* op, const Shape& scores, DType dtype) const;
@@ -64,13 +55,34 @@ class AttentionMask {
   /// What is added, recorded, broadcasts to `scores`; undefined where nothing is. −inf is replaced by 0.
   Tensor additive(const Shape& scores, DType dtype) const;
 
+  /// Parts as kernels take them. Ranges are those of sample b % samples, with one entry a query.
+  struct Plan {
+    std::int64_t samples = 1;
+    std::vector<std::int64_t> begin, end;        ///< [samples · Tq]: keys begin <= j < end are open …
+    std::vector<std::int64_t> first_position{};  ///< [samples]
+    Tensor open;                                 ///< … where this is true, if defined
+    Tensor bias;    ///< sum of the biases, recorded; undefined where there is none
+    Tensor slopes;  ///< sum of the slopes, recorded
+  };
+  Plan plan(const Shape& scores) const;
+  /// |query position − key position| as `dtype`, broadcasts to `scores`.
+  Tensor distance(const Shape& scores, DType dtype) const;
+  /// The same pairs open, with these added instead; either may be undefined.
+  AttentionMask with_additive(Tensor bias, Tensor slopes) const;
+
  private:
-  std::int64_t first_query(std::int64_t queries, std::int64_t keys) const;
-  Tensor distance(std::int64_t queries, std::int64_t keys) const;
+  struct Window {
+    std::int64_t left;
+    std::int64_t right;
+  };
+  std::vector<std::int64_t> first_positions(const Shape& scores) const;
+  void add_ranges(const Shape& scores, Plan& plan) const;
+  void add_documents(const Shape& scores, const Tensor& ids, Plan& plan) const;
 
   bool causal_ = false;
-  std::vector<Range> windows_;  // left and right bounds
+  std::vector<Window> windows_;
   std::optional<std::int64_t> query_start_;
+  Tensor query_starts_;
   std::vector<Tensor> attend_;
   std::vector<Tensor> bias_;
   std::vector<Tensor> key_lengths_;

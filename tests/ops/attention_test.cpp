@@ -279,7 +279,7 @@ TEMPLATE_TEST_CASE("NaN in closed keys and values reaches nothing", "[report-25]
   }
 }
 
-TEST_CASE("fused and composite forms agree in value, gradient and second gradient") {
+TEST_CASE("blocked and composite forms agree in value, gradient and second gradient") {
   Generator generator(9);
   const Tensor keep = tensor({true, false, true, true, true, true}, {1, 6});
   for (const AttentionMask& mask :
@@ -290,7 +290,7 @@ TEST_CASE("fused and composite forms agree in value, gradient and second gradien
                           randn({2, 2, 6, 2}, generator, DType::f64)};
     for (Tensor& t : x) t.set_requires_grad();
     const AttentionOptions options{.mask = mask};
-    REQUIRE(detail::attention_fusible(x[0], x[1], x[2], options));
+    REQUIRE(detail::attention_blocks_cover(x[0], x[1], x[2], options));
     const auto run = [&](auto form) {
       const Tensor y = form(x[0], x[1], x[2], options).output;
       Generator same(10);
@@ -310,10 +310,10 @@ TEST_CASE("fused and composite forms agree in value, gradient and second gradien
       }
       return all;
     };
-    const auto fused = run(detail::attention_fused);
+    const auto blocked = run(detail::attention_blocked);
     const auto composite = run(detail::attention_composite);
-    REQUIRE(fused.size() == composite.size());
+    REQUIRE(blocked.size() == composite.size());
     // Sums of at most 60 terms of size 1 in another order.
-    for (std::size_t i = 0; i < fused.size(); ++i) REQUIRE(fused[i] == Approx(composite[i]).margin(1e-12));
+    for (std::size_t i = 0; i < blocked.size(); ++i) REQUIRE(blocked[i] == Approx(composite[i]).margin(1e-12));
   }
 }

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <heed/core/tensor.h>
+#include <heed/ops/attention.h>
+#include <heed/ops/attention_heads.h>
+
+namespace heed::detail {
+
+/// [.., T, H, D] in memory seen as [.., H, T, D], so that merging the heads again is a view.
+Tensor empty_heads(const Shape& rows, std::int64_t size, DType dtype);
+
+/// Of the blocked form: what is asked for and what is given.
+struct AttentionCotangents {
+  Tensor output, lse;  ///< lse may be undefined
+  bool q = false, k = false, v = false, logits = false, sink = false;
+};
+struct AttentionGradientTensors {
+  Tensor q, k, v;
+  Tensor logits;  ///< [.., Hq, Tq, Tk], after softcap: zero on closed pairs
+  Tensor sink;    ///< [Hq]
+};
+/// Gradients from q, k, v and the saved output, max and sum of each row [.., Hq, Tq]; P is recomputed.
+AttentionGradientTensors attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v,
+                                             const AttentionOptions& options, const AttentionMask::Plan& plan,
+                                             const Tensor& output, const Tensor& max, const Tensor& sum,
+                                             const AttentionCotangents& cotangents);
+
+}  // namespace heed::detail
