@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <heed/core/tensor.h>
+
+namespace heed {
+
+/// Tensors in, tensors out.
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+/// y = f(x), trading time for memory: f runs unrecorded now and once more, recorded, when backward needs it.
+/// Shapes    those of f.                DTypes  any; results that are not floating have no history.
+/// Gradient  that of f, bit for bit, if f computes the same each time.       Order  any.
+/// Saves     x, handles on the tensors with history that f captures, and where its random draws began.
+/// Random    Generators hand out the same numbers again and are not moved by the second run.
+/// Captured  parameters and results that f uses without being given them get their gradients too. f must keep
+///           them alive (hold their handles); it is kept until backward has run.
+/// Throws    what f throws; GradError (f recorded something under a GradMode of its own and returned it; in
+///           backward: f gave other shapes or drew other random numbers than the first time, or a saved tensor
+///           was overwritten).
+std::vector<Tensor> checkpoint(const TensorFunction& function, std::span<const Tensor> inputs);
+
+/// `checkpoint` of a function of one tensor with one result.
+Tensor checkpoint(const std::function<Tensor(const Tensor&)>& function, const Tensor& input);
+
+}  // namespace heed
