@@ -48,26 +48,30 @@ void Differences::add(const Pair& pair) {
   const long double above = pair.above;
   const long double below = pair.below;
   step_ = std::min(pair.above, pair.below);
+  ++rows_;
   central_.add((pair.f_above - pair.f_below) / (above + below), noise_ / step_);
   right_.add((pair.f_above - center_) / above, 2 * noise_ / step_);
   left_.add((center_ - pair.f_below) / below, 2 * noise_ / step_);
 }
 
-bool Differences::exhausted() const { return noise_ / step_ > central_.best().bar; }
+bool Differences::settled() const {
+  if (rows_ >= options_.most_rows) return true;
+  const Derivative now = result();
+  // Sides may differ because of a kink beside the point, which smaller steps leave behind.
+  if (rows_ < (now.kink() ? std::max(options_.least_rows, least_rows_for_kink) : options_.least_rows))
+    return false;
+  const bool reached = now.central.bar <= options_.atol + options_.rtol * std::abs(now.central.value);
+  const bool exhausted = noise_ / step_ > now.central.bar;  // rounding alone is wider than the bar reached
+  return reached || exhausted;
+}
 
 Derivative differentiate(long double center, double noise, const std::function<Pair(double)>& pair,
                          const DifferenceOptions& options) {
-  Differences differences(center, noise);
-  double h = options.first_step;
-  for (int row = 1; row <= options.most_rows; ++row, h /= 2) {
+  Differences differences(center, noise, options);
+  for (double h = options.first_step; !differences.settled(); h /= 2) {
     const Pair values = pair(h);
     if (!(values.above > 0 && values.below > 0)) break;
     differences.add(values);
-    const Derivative now = differences.result();
-    // Sides may differ because of a kink beside the point, which smaller steps leave behind.
-    if (row < (now.kink() ? std::max(options.least_rows, least_rows_for_kink) : options.least_rows)) continue;
-    const bool reached = now.central.bar <= options.atol + options.rtol * std::abs(now.central.value);
-    if (reached || differences.exhausted()) break;
   }
   return differences.result();
 }

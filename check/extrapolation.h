@@ -53,25 +53,6 @@ struct Derivative {
   bool kink() const;
 };
 
-/// The tableaus of one function of one variable.
-class Differences {
- public:
-  /// `center` = f(x); `noise` bounds the rounding error of every value of f.
-  Differences(long double center, double noise) : center_(center), noise_(noise) {}
-  void add(const Pair& pair);
-  Derivative result() const { return {central_.best(), left_.best(), right_.best()}; }
-  /// Whether a smaller step cannot help: its rounding alone is wider than the bar reached.
-  bool exhausted() const;
-
- private:
-  long double center_;
-  double noise_;
-  double step_ = std::numeric_limits<double>::infinity();
-  Tableau central_{4};
-  Tableau left_{2};
-  Tableau right_{2};
-};
-
 /// When to stop making steps smaller: at a bar of atol + rtol · |value| on the central difference, when rounding
 /// forbids more, or after `most_rows` steps.
 struct DifferenceOptions {
@@ -80,6 +61,29 @@ struct DifferenceOptions {
   double atol = 0;
   int least_rows = 3;  ///< 12 where the sides differ
   int most_rows = 44;
+};
+
+/// The tableaus of one function of one variable.
+class Differences {
+ public:
+  /// `center` = f(x); `noise` bounds the rounding error of every value of f.
+  Differences(long double center, double noise, const DifferenceOptions& options = {})
+      : center_(center), noise_(noise), options_(options) {}
+  /// Values at half of the step before.
+  void add(const Pair& pair);
+  Derivative result() const { return {central_.best(), left_.best(), right_.best()}; }
+  /// Whether smaller steps are not wanted or cannot help.
+  bool settled() const;
+
+ private:
+  long double center_;
+  double noise_;
+  DifferenceOptions options_;
+  double step_ = 0;
+  int rows_ = 0;
+  Tableau central_{4};
+  Tableau left_{2};
+  Tableau right_{2};
 };
 
 /// Derivative of a function of one variable from its values alone; no step needs choosing. `pair(h)` evaluates it h above

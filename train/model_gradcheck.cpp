@@ -59,7 +59,8 @@ class ScaledLoss {
 
 // With the largest gradient scaled to 1, no element is above it: an absolute bound is the rule of the header.
 check::GradcheckOptions bounds(const ModelGradcheckOptions& options) {
-  return {.rtol = 0, .atol = 1e-7, .max_elements = options.elements, .seed = options.seed};
+  return {
+      .extrapolate = false, .rtol = 0, .atol = 1e-7, .max_elements = options.elements, .seed = options.seed};
 }
 
 void merge(ModelGradcheckResult& result, const check::GradcheckResult& part) {
@@ -88,8 +89,9 @@ ModelGradcheckResult gradcheck_model(const nn::CausalLM& model, const ModelGradc
                        parameters, bounds(options));
   merge(result, by_element);
   result.elements = by_element.checked;
+  if (!by_element.problem.empty()) failures += "\n  " + by_element.problem;
   for (const auto& e : by_element.failures) {
-    failures += line(fmt::format("{} [{}]", loss.parameters()[e.input].first, e.index), e);
+    failures += line(fmt::format("{} [{}]", loss.parameters()[e.tensor].first, e.index), e);
   }
 
   Generator generator(options.seed + 1);
@@ -108,6 +110,7 @@ ModelGradcheckResult gradcheck_model(const nn::CausalLM& model, const ModelGradc
     };
     const auto by_direction = check::gradcheck(along, {scalar(0.0).set_requires_grad()}, bounds(options));
     merge(result, by_direction);
+    if (!by_direction.problem.empty()) failures += "\n  " + by_direction.problem;
     for (const auto& e : by_direction.failures) {
       failures += line(fmt::format("direction {}", result.directions), e);
     }
