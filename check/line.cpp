@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <heed/check/line.h>
+#include <heed/core/backward.h>
+#include <heed/core/factory.h>
+#include <heed/core/grad_mode.h>
+
+namespace heed::check {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Numbers flat(const std::vector<Tensor>& outputs, const std::vector<bool>& used) {
+  Numbers row;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!used[i]) continue;
+    const Numbers values = numbers_of(outputs[i]);
+    row.insert(row.end(), values.begin(), values.end());
+  }
+  return row;
+}
+
+void move(Tensor& leaf, const Numbers& start, const Numbers& direction, double t) {
+  if (!leaf.requires_grad() || leaf.numel() == 0) return;
+  const NoGrad guard;
+  if (leaf.dtype() == DType::f32) {
+    float* x = leaf.mutable_data<float>();
+    for (std::size_t i = 0; i < start.size(); ++i) x[i] = static_cast<float>(start[i] + t * direction[i]);
+  } else {
+    double* x = leaf.mutable_data<double>();
+    for (std::size_t i = 0; i < start.size(); ++i) x[i] = start[i] + t * direction[i];
+  }
+}
+
+}  // namespace
+
+Line::Line(const char* op, const Function& function, const std::vector<Tensor>& inputs, Generator& generator)
+    : function_(function), leaves_(leaves_of(op, inputs)) {
+  for (Tensor& leaf : leaves_) {
+    starts_.push_back(numbers_of(leaf));
+    directions_.push_back(randn(leaf.shape(), generator, DType::f64).to_vector<double>());
+    // Seven bits: t v and x + t v are exact for most steps that are powers of two.
+    for (double& v : directions_.back()) v = leaf.requires_grad() ? std::round(v * 32) / 32 : 0.0;
+  }
+  const GradMode mode(true);
+  for (const Tensor& y : function_(leaves_)) {
+    used_.push_back(y.requires_grad());
+    shapes_.push_back(y.shape());
+    if (used_.back()) epsilon_ = std::max(epsilon_, epsilon_of(y.dtype()));
+  }
+  epsilon_ = std::max(epsilon_, coarsest_epsilon(leaves_));
+}
+
+Numbers Line::at(double t) {
+  for (std::size_t i = 0; i < leaves_.size(); ++i) move(leaves_[i], starts_[i], directions_[i], t);
+  return flat(evaluate(), used_);
+}
+
+// J v. The vjp is linear in its cotangent w: J v is the gradient of ⟨Jᵀ w, v⟩ with respect to w.
+std::vector<Tensor> Line::jacobian_product() {
+  const GradMode mode(true);
+  std::vector<Tensor> roots;
+  std::vector<Tensor> w;
+  for (const Tensor& y : function_(leaves_)) {
+    if (!y.requires_grad()) continue;
+    roots.push_back(y);
+    w.push_back(ones(y.shape(), y.dtype()).set_requires_grad());
+  }
+  if (roots.empty()) return {};
+  const auto pulled =
+      heed::grad(roots, wanted_of(leaves_), {.grad_outputs = w, .create_graph = true, .allow_unused = true});
+  std::vector<Tensor> pulled_used;
+  GradOptions options{.allow_unused = true};
+  for (std::size_t i = 0, k = 0; i < leaves_.size(); ++i) {
+    if (!leaves_[i].requires_grad()) continue;
+    const Tensor& g = pulled[k++];
+    if (!g.requires_grad()) continue;
+    pulled_used.push_back(g);
+    options.grad_outputs.push_back(direction(i));
+  }
+  std::vector<Tensor> product(w.size());
+  if (!pulled_used.empty()) product = heed::grad(pulled_used, w, options);
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    if (!product[i].defined()) product[i] = zeros_like(w[i]);
+  }
+  return product;
+}
+
+std::vector<double> Line::examine(Verdict& verdict, std::string& problem) {
+  at(0);
+  const std::vector<Tensor> once = evaluate();
+  const std::vector<Tensor> product = jacobian_product();
+  problem = difference_between("output", once, evaluate());
+  if (problem.empty()) problem = difference_between("J v of output", product, jacobian_product());
+  if (!problem.empty()) {
+    verdict = Verdict::non_deterministic;
+    problem = "two evaluations at one point differ: " + problem;
+    return {};
+  }
+  problem = non_finite_in("output", once, used_);
+  if (problem.empty())
+    problem = non_finite_in("J v of output", product, std::vector<bool>(product.size(), true));
+  if (!problem.empty()) {
+    verdict = Verdict::not_finite;
+    problem = "not finite at the point: " + problem;
+    return {};
+  }
+  return flat(product, std::vector<bool>(product.size(), true));
+}
+
+Numbers Line::noise() {
+  // Far for the rounding of the inputs, near for the function.
+  const double spacing = 64 * coarsest_epsilon(wanted_of(leaves_));
+  std::vector<Numbers> samples;
+  for (int k = 0; k < 12; ++k) samples.push_back(at(k * spacing));
+  const Numbers center = at(0);
+  Numbers result;
+  for (std::size_t i = 0; i < center.size(); ++i) {
+    std::vector<long double> values;
+    for (const Numbers& sample : samples) values.push_back(sample[i]);
+    const double measured = rounding_noise(values);
+    // Results that round in the same way everywhere still are rounded, by ε/4 or so.
+    result.push_back(std::max(std::isfinite(measured) ? measured : 0.0, epsilon_ / 4 * std::abs(center[i])));
+  }
+  return result;
+}
+
+GradcheckElement Line::place(std::int64_t entry) const {
+  GradcheckElement element;
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    if (!used_[i]) continue;
+    const std::int64_t n = element_count(shapes_[i]);
+    if (entry < n) return {.tensor = i, .index = entry, .position = position_of(shapes_[i], entry)};
+    entry -= n;
+  }
+  return element;
+}
+
+std::vector<Tensor> Line::evaluate() {
+  const NoGrad guard;
+  ++evaluations_;
+  return function_(leaves_);
+}
+
+Tensor Line::direction(std::size_t input) const {
+  const Shape& shape = leaves_[input].shape();
+  if (leaves_[input].dtype() == DType::f64)
+    return from_span(std::span<const double>(directions_[input]), shape);
+  const std::vector<float> v(directions_[input].begin(), directions_[input].end());
+  return from_span(std::span<const float>(v), shape);
+}
+
+}  // namespace heed::check
