@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <heed/check/line.h>
+#include <heed/check/taylor.h>
+
+namespace heed::check {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// A remainder is clear of rounding from here on: its logarithm is then right to a sixteenth.
+constexpr double clear_of_noise = 16;
+constexpr std::size_t fitted_rows = 6;
+// Between the order 1 of a wrong J and the order 2 of a right one.
+constexpr double least_slope = 1.9;
+
+double norm(const Numbers& values) {
+  double sum = 0;
+  for (const double v : values) sum = std::hypot(sum, v);
+  return sum;
+}
+
+Numbers remainder(const Numbers& value, const Numbers& center, const Numbers& product, double step) {
+  Numbers result(value.size());
+  for (std::size_t i = 0; i < value.size(); ++i) result[i] = (value[i] - center[i]) - step * product[i];
+  return result;
+}
+
+// Least squares of log remainder over log step.
+double fitted_slope(const std::vector<TaylorRow>& rows) {
+  double n = 0;
+  double x = 0;
+  double y = 0;
+  double xx = 0;
+  double xy = 0;
+  for (const TaylorRow& row : rows) {
+    if (!row.used) continue;
+    const double a = std::log(row.step);
+    const double b = std::log(row.remainder);
+    n += 1;
+    x += a;
+    y += b;
+    xx += a * a;
+    xy += a * b;
+  }
+  return (n * xy - x * y) / (n * xx - x * x);
+}
+
+// At a kink a right J v lies between the two one-sided derivatives of each result: the remainders above and below the point
+// then have one sign. Where the function is smooth and J v is wrong their signs are opposite.
+bool between_sides(const Numbers& above, const Numbers& below, const Numbers& noise) {
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    const double level = clear_of_noise * noise[i];
+    if (std::abs(above[i]) > level && std::abs(below[i]) > level && above[i] * below[i] < 0) return false;
+  }
+  return true;
+}
+
+class Remainders {
+ public:
+  Remainders(Line& line, const Numbers& product)
+      : line_(line), product_(product), center_(line.at(0)), noise_(line.noise()) {}
+
+  void fill(TaylorResult& result) {
+    const int most_rows = line_.epsilon() > epsilon_of(DType::f64) ? 12 : 27;  // to the root of ε
+    double h = 0.25;
+    for (int i = 0; i < most_rows; ++i, h /= 2) {
+      result.rows.push_back({h, norm(remainder(line_.at(h), center_, product_, h)), false});
+    }
+    const std::size_t clear = clear_rows(result.rows);
+    if (vanishes(result.rows, clear)) {
+      result.linear = true;
+      return;
+    }
+    for (std::size_t i = clear - std::min(clear, fitted_rows); i < clear; ++i) result.rows[i].used = true;
+    result.slope = fitted_slope(result.rows);
+    if (*result.slope >= least_slope) return;
+    h = result.rows.back().step;
+    const bool kink = between_sides(remainder(line_.at(h), center_, product_, h),
+                                    remainder(line_.at(-h), center_, product_, -h), noise_);
+    result.verdict = kink ? Verdict::kink : Verdict::differs;
+    result.passed = kink;
+  }
+
+ private:
+  // The rounding of f, of h J v, and nothing else, may stand in a remainder.
+  double level(double h) const {
+    return clear_of_noise * (norm(noise_) + 16 * line_.epsilon() * h * norm(product_));
+  }
+
+  // How many rows come before the remainder sinks into rounding.
+  std::size_t clear_rows(const std::vector<TaylorRow>& rows) const {
+    std::size_t clear = 0;
+    while (clear < rows.size() && !(rows[clear].remainder <= level(rows[clear].step))) ++clear;
+    return clear;
+  }
+
+  // Too few rows for a slope, or a drop into rounding that no remainder of order 1 could make: only a part that is linear near
+  // the point has it.
+  bool vanishes(const std::vector<TaylorRow>& rows, std::size_t clear) const {
+    if (clear == rows.size()) return false;
+    return clear < 3 || rows[clear - 1].remainder > 6 * level(rows[clear].step);
+  }
+
+  Line& line_;
+  const Numbers& product_;
+  Numbers center_;
+  Numbers noise_;
+};
+
+nlohmann::ordered_json number(double value) {
+  if (std::isfinite(value)) return value;
+  return fmt::format("{}", value);
+}
+
+}  // namespace
+
+TaylorResult taylor_check(const Function& function, const std::vector<Tensor>& inputs,
+                          const TaylorOptions& options) {
+  Generator generator(options.seed);
+  Line line("taylor_check", function, inputs, generator);
+  TaylorResult result;
+  const Numbers product = line.examine(result.verdict, result.problem);
+  result.passed = result.problem.empty();
+  if (result.passed) Remainders(line, product).fill(result);
+  return result;
+}
+
+std::string TaylorResult::report() const {
+  if (!problem.empty()) return fmt::format("taylor_check: {}; {}", name_of(verdict), problem);
+  std::string text = "taylor_check: ";
+  if (linear) {
+    text += "the remainder is rounding: linear along the direction, and J is right";
+  } else if (verdict == Verdict::kink) {
+    text += fmt::format("slope {:.2f} at a kink, J v within its sides", *slope);
+  } else {
+    text +=
+        fmt::format("slope {:.2f}, {}", *slope, passed ? "J is right" : "J is wrong; a right one has 2.00");
+  }
+  text += fmt::format("\n{:>12} {:>12}", "step", "remainder");
+  for (const TaylorRow& row : rows) {
+    text += fmt::format("\n{:>12.3e} {:>12.3e}{}", row.step, row.remainder, row.used ? "  fitted" : "");
+  }
+  return text;
+}
+
+std::string TaylorResult::to_json() const {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"check", "taylor_check"}, {"passed", passed}, {"verdict", name_of(verdict)},
+               {"problem", problem},      {"linear", linear}, {"slope", slope ? number(*slope) : Json()}};
+  json["rows"] = Json::array();
+  for (const TaylorRow& row : rows) {
+    json["rows"].push_back({{"step", row.step}, {"remainder", number(row.remainder)}, {"used", row.used}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace heed::check

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <heed/check/function.h>
+#include <heed/check/verdict.h>
+
+namespace heed::check {
+
+struct TaylorOptions {
+  std::uint64_t seed = 1;  ///< of the direction
+};
+
+struct TaylorRow {
+  double step = 0;
+  double remainder = 0;  ///< |f(x + h v) − f(x) − h J v|
+  bool used = false;     ///< in the fit
+};
+
+struct TaylorResult {
+  bool passed = true;
+  Verdict verdict = Verdict::agrees;
+  std::string problem;  ///< why nothing was compared
+  /// Order of the remainder in h, fitted: 2.00 when J is right (more where the second derivative vanishes along v),
+  /// 1.00 when it is wrong. Absent where the function is linear.
+  std::optional<double> slope;
+  /// The remainder is rounding at every step but a few: f is linear along v, or piecewise linear, and J is right.
+  bool linear = false;
+  std::vector<TaylorRow> rows;  ///< from the largest step down
+  /// One sentence and the rows.
+  std::string report() const;
+  std::string to_json() const;
+};
+
+/// Fits the order of the Taylor remainder |f(x + h v) − f(x) − h J v| ~ h^slope over the smallest steps whose remainder
+/// stands clear of rounding. Passes at a slope of 1.9 or more: between the 1 of a wrong J and the 2 of a right one there
+/// is nothing to tune. Works in f32 and f64. An error of J below some 1e-7 (f64) or 1e-3 (f32) does not show.
+/// Throws  as `gradcheck`.
+TaylorResult taylor_check(const Function& function, const std::vector<Tensor>& inputs,
+                          const TaylorOptions& options = {});
+
+}  // namespace heed::check
