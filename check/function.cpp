@@ -33,6 +33,12 @@ std::vector<Tensor> wanted_of(const std::vector<Tensor>& tensors) {
   return wanted;
 }
 
+std::int64_t wanted_elements(const std::vector<Tensor>& leaves) {
+  std::int64_t n = 0;
+  for (const Tensor& x : wanted_of(leaves)) n += x.numel();
+  return n;
+}
+
 std::vector<double> numbers_of(const Tensor& x) {
   const auto convert = [](const auto& values) { return std::vector<double>(values.begin(), values.end()); };
   switch (x.dtype()) {

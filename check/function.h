@@ -21,6 +21,9 @@ std::vector<Tensor> leaves_of(std::string_view op, const std::vector<Tensor>& in
 /// The leaves among `tensors`.
 std::vector<Tensor> wanted_of(const std::vector<Tensor>& tensors);
 
+/// Number of elements of the leaves together.
+std::int64_t wanted_elements(const std::vector<Tensor>& leaves);
+
 /// The elements in row-major order as doubles, whatever the dtype.
 std::vector<double> numbers_of(const Tensor& x);
 

@@ -281,6 +281,7 @@ GradcheckResult gradcheck(const Function& function, const std::vector<Tensor>& i
       check_dtype("gradcheck", "an input of the fast form", x, {DType::f64});
   }
   GradcheckResult result;
+  if (wanted_elements(inputs) == 0) return result;
   std::vector<Tensor> gradients;
   subject.examine(result, gradients);
   if (!result.passed) return result;

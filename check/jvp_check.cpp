@@ -66,7 +66,7 @@ GradcheckResult jvp_check(const Function& function, const std::vector<Tensor>& i
   Generator generator(options.seed);
   for (std::int64_t i = 0; i < options.directions && result.problem.empty(); ++i) {
     Line line("jvp_check", function, inputs, generator);
-    check_direction(result, line, options);
+    if (line.moves()) check_direction(result, line, options);
     result.evaluations += line.evaluations();
   }
   return result;

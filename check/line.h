@@ -16,6 +16,8 @@ class Line {
   /// Throws  DTypeError, GradError (as `leaves_of`, naming `op`).
   Line(const char* op, const Function& function, const std::vector<Tensor>& inputs, Generator& generator);
 
+  /// Whether there is an element to move.
+  bool moves() const { return wanted_elements(leaves_) > 0; }
   std::vector<double> at(double t);
   /// J v at t = 0, one tensor for each result with history.
   std::vector<Tensor> jacobian_product();

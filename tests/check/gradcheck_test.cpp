@@ -209,6 +209,13 @@ TEST_CASE("gradcheck samples elements when asked to") {
   REQUIRE(gradcheck(scaled_exp(1), {point({10, 10})}, {.max_elements = 7}).checked == 7);
 }
 
+TEST_CASE("inputs without elements leave nothing to check, whatever the value") {
+  const Tensor empty = zeros({0, 3}, DType::f64).set_requires_grad();
+  const auto result = gradcheck(function_of([](const Tensor& x) { return log(sum(x, {0})); }), {empty});
+  REQUIRE(result.passed);
+  REQUIRE(result.checked == 0);
+}
+
 TEST_CASE("the result as JSON") {
   const auto json = nlohmann::json::parse(gradcheck(one_element_exp(7), {point({3, 4})}).to_json());
   REQUIRE(json["check"] == "gradcheck");
