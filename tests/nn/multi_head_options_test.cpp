@@ -11,6 +11,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/core/random.h>
 #include <heed/nn/multi_head_attention.h>
+#include <heed/ops/concat.h>
 #include <heed/ops/slice.h>
 
 #include "plain_attention.h"
@@ -150,4 +151,126 @@ TEST_CASE("every option of attention has the gradients of difference quotients")
       CHECK(result.checked > 30);
     }
   }
+}
+
+TEST_CASE("a layer's state loads into another of the same options") {
+  for (const Variant& variant : variants()) {
+    CAPTURE(variant.name);
+    const MultiHeadAttention source = random_layer(variant.options);
+    const auto& o = source.options();
+    Generator generator(8);
+    MultiHeadAttention target(variant.options, generator);
+    target.to(DType::f64);
+    target.load_state_dict(source.state_dict());
+    const Tensor x = random_input({1, 3, o.embed_dim}, 1);
+    const Tensor key = random_input({1, 3, o.kdim}, 2);
+    const Tensor value = random_input({1, 3, o.vdim}, 3);
+    const auto want = source(x, key, value).to_vector<double>();
+    CHECK(target(x, key, value).to_vector<double>() == want);
+    CHECK(source.clone()(x, key, value).to_vector<double>() == want);
+  }
+}
+
+TEST_CASE("parameters keep their names, and options add theirs") {
+  const auto names = [](const MultiHeadAttentionOptions& options) {
+    std::string joined;
+    for (const auto& named : random_layer(options).named_parameters()) joined += named.first + " ";
+    return joined;
+  };
+  CHECK(names({.embed_dim = 4, .num_heads = 2}) == "qkv.weight qkv.bias out.weight out.bias ");
+  CHECK(names({.embed_dim = 4, .num_heads = 2, .bias = false, .kdim = 3}) ==
+        "qkv.q_weight qkv.k_weight qkv.v_weight out.weight ");
+  CHECK(
+      names({.embed_dim = 4, .num_heads = 2, .qk_norm = QkNorm::layer, .sink = true, .add_bias_kv = true}) ==
+      "qkv.weight qkv.bias bias_k bias_v q_norm.weight q_norm.bias k_norm.weight k_norm.bias sink out.weight "
+      "out.bias ");
+  const MultiHeadAttention grouped =
+      random_layer({.embed_dim = 6, .num_heads = 4, .num_kv_heads = 2, .head_dim = 5});
+  CHECK(grouped.qkv.weight.shape() == heed::Shape{20 + 2 * 10, 6});
+  CHECK(grouped.out.weight.shape() == heed::Shape{6, 20});
+}
+
+TEST_CASE("one key head is that head written down for each query head", "[report-28]") {
+  // Three query heads over one key head, and the same with the key head written down three times.
+  const MultiHeadAttention shared = random_layer({.embed_dim = 6, .num_heads = 3, .num_kv_heads = 1});
+  const Tensor w = shared.qkv.weight.detach();
+  const Tensor b = shared.qkv.bias.detach();
+  const auto thrice = [](const Tensor& x) {
+    const Tensor k = heed::narrow(x, 0, 6, 2);
+    const Tensor v = heed::narrow(x, 0, 8, 2);
+    return heed::concat({heed::narrow(x, 0, 0, 6), k, k, k, v, v, v}, 0);
+  };
+  Generator generator;
+  MultiHeadAttention full({.embed_dim = 6, .num_heads = 3}, generator);
+  full.to(DType::f64);
+  full.load_state_dict({{"qkv.weight", thrice(w)},
+                        {"qkv.bias", thrice(b)},
+                        {"out.weight", shared.out.weight.detach()},
+                        {"out.bias", shared.out.bias.detach()}});
+  const Tensor x = random_input({2, 4, 6}, 5);
+  check_close(shared(x, AttentionMask::causal()), full(x, AttentionMask::causal()).to_vector<double>());
+}
+
+TEST_CASE("dropout goes with every option and is off in evaluation", "[report-24]") {
+  for (Variant variant : variants()) {
+    CAPTURE(variant.name);
+    variant.options.dropout = 0.5;
+    MultiHeadAttention layer = random_layer(variant.options);
+    const auto& o = layer.options();
+    const Tensor x = random_input({2, 4, o.embed_dim}, 1);
+    const Tensor key = random_input({2, 4, o.kdim}, 2);
+    const Tensor value = random_input({2, 4, o.vdim}, 3);
+    Generator generator(11);
+    const auto trained = layer(x, key, value, {}, &generator).to_vector<double>();
+    CHECK(layer(x, key, value, {}, &generator).to_vector<double>() != trained);
+    generator.set_state({11, 0});
+    CHECK(layer(x, key, value, {}, &generator).to_vector<double>() == trained);
+    layer.eval();
+    const auto all = [](auto, auto, auto) { return true; };
+    check_close(layer(x, key, value), plain_attention(layer, x, key, value, all));
+  }
+}
+
+TEST_CASE("options that do not fit are refused by name") {
+  Generator generator;
+  const auto message = [&](const MultiHeadAttentionOptions& options) -> std::string {
+    try {
+      const MultiHeadAttention layer(options, generator);
+    } catch (const heed::ValueError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  using Options = MultiHeadAttentionOptions;
+  CHECK_THAT(message(Options{.embed_dim = 6, .num_heads = 3, .num_kv_heads = 2}),
+             Contains("num_kv_heads is 2") && Contains("a divisor of num_heads, which is 3"));
+  CHECK_THAT(message(Options{.embed_dim = 6, .num_heads = 2, .num_kv_heads = -1}),
+             Contains("num_kv_heads is -1"));
+  CHECK_THAT(message(Options{.embed_dim = 6, .num_heads = 2, .head_dim = -1}), Contains("head_dim is -1"));
+  CHECK_THAT(message(Options{.embed_dim = 6, .num_heads = 2, .kdim = -1}), Contains("kdim is -1"));
+  CHECK_THAT(message(Options{.embed_dim = 6, .num_heads = 2, .vdim = -1}), Contains("vdim is -1"));
+  CHECK_THAT(message(Options{.embed_dim = 6, .num_heads = 2, .rope = RopeOptions{}}),
+             Contains("rotary is 3") && Contains("an even number up to head_dim, which is 3"));
+  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .rope = RopeOptions{.rotary = 6}}),
+             Contains("rotary is 6") && Contains("which is 4"));
+  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .rope = RopeOptions{.base = 0}}),
+             Contains("base > 0"));
+  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .qk_norm = QkNorm::rms, .qk_norm_epsilon = -1}),
+             Contains("epsilon is -1"));
+  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .window_left = -2}),
+             Contains("window_left is -2"));
+  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .window_right = -2}),
+             Contains("window_right is -2"));
+  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .softcap = -1}), Contains("softcap >= 0"));
+}
+
+TEST_CASE("inputs of the wrong width are refused by name", "[report-26]") {
+  const MultiHeadAttention layer = random_layer({.embed_dim = 4, .num_heads = 2, .kdim = 3, .vdim = 5});
+  const Tensor query = random_input({1, 2, 4}, 1);
+  const Tensor key = random_input({1, 3, 3}, 2);
+  const Tensor value = random_input({1, 3, 5}, 3);
+  CHECK_THROWS_WITH(layer(query, query, value), Contains("key has the wrong width") && Contains("kdim, 3"));
+  CHECK_THROWS_WITH(layer(query, key, key), Contains("value has the wrong width") && Contains("vdim, 5"));
+  CHECK_THROWS_WITH(layer(query, key, random_input({1, 4, 5}, 3)), Contains("key and value lengths differ"));
+  CHECK_THROWS_AS(layer(query), heed::ShapeError);
 }
