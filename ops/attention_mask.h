@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <heed/core/tensor.h>
@@ -55,6 +56,15 @@ class AttentionMask {
   /// What is added, recorded, broadcasts to `scores`; undefined where nothing is. −inf is replaced by 0.
   Tensor additive(const Shape& scores, DType dtype) const;
 
+  /// Why query i of head h may or may not attend key j in sample b, for logits of this shape [.., Hq, Tq, Tk]:
+  ///   query 1 at position 3 may not attend key 5: causal (5 > 3) closes it
+  /// Throws    IndexError (no such pair), and as `check`.
+  std::string explain(const Shape& scores, std::int64_t b, std::int64_t h, std::int64_t i,
+                      std::int64_t j) const;
+  /// One line a query, one character a key: # open, + open with something added, . closed. Throws as `explain`, and
+  /// ValueError for more than 256 queries or keys.
+  std::string picture(const Shape& scores, std::int64_t b = 0, std::int64_t h = 0) const;
+
   /// Parts as kernels take them. Ranges are those of sample b % samples, with one entry a query.
   struct Plan {
     std::int64_t samples = 1;
@@ -76,6 +86,15 @@ class AttentionMask {
     std::int64_t right;
   };
   std::vector<std::int64_t> first_positions(const Shape& scores) const;
+  struct Pair {
+    std::int64_t b, h, i, j, position;
+  };
+  struct Reasons {
+    std::vector<std::string> opening, closing, adding;
+  };
+  Pair pair_of(const char* op, const Shape& scores, std::int64_t b, std::int64_t h, std::int64_t i,
+               std::int64_t j) const;
+  Reasons reasons(const Shape& scores, const Pair& pair) const;
   void add_ranges(const Shape& scores, Plan& plan) const;
   void add_documents(const Shape& scores, const Tensor& ids, Plan& plan) const;
 
