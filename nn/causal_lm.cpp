@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -25,6 +26,17 @@ const CausalLMOptions& checked(const CausalLMOptions& options) {
 
 bool ends_residual_branch(std::string_view path) {
   return path.ends_with("attention.out.weight") || path.ends_with("mlp.down.weight");
+}
+
+// [B, T]: the positions that follow each sample's length. Beyond the context they stay at its end: such tokens are either
+// not counted, or the caches, being full, refuse them.
+Tensor next_positions(const std::vector<std::int64_t>& lengths, std::int64_t tokens, std::int64_t context) {
+  Tensor positions = zeros({static_cast<std::int64_t>(lengths.size()), tokens}, DType::i64);
+  std::int64_t* data = positions.mutable_data<std::int64_t>();
+  for (const std::int64_t length : lengths) {
+    for (std::int64_t i = 0; i < tokens; ++i) *data++ = std::min(length + i, context - 1);
+  }
+  return positions;
 }
 
 }  // namespace
@@ -102,6 +114,27 @@ std::vector<Tensor> CausalLM::attention_weights(const Tensor& tokens) const {
     x = result.output;
   }
   return weights;
+}
+
+std::vector<KVCache> CausalLM::make_caches(std::int64_t batch) const {
+  std::vector<KVCache> caches;
+  for (const TransformerBlock& block : blocks)
+    caches.push_back(block.attention.make_cache(batch, options_.context));
+  return caches;
+}
+
+Tensor CausalLM::decode(const Tensor& tokens, std::vector<KVCache>& caches,
+                        std::span<const std::int64_t> counts) const {
+  const Scope scope(name());
+  check_dtype(name(), "tokens", tokens, {DType::i32, DType::i64});
+  check_rank(name(), "tokens", tokens, 2, 2);
+  check_value(caches.size() == blocks.size(), name(), "number of caches",
+              static_cast<std::int64_t>(caches.size()), fmt::format("{}, one for each block", blocks.size()));
+  check_value(caches[0].options().batch == tokens.size(0), name(), "number of sequences", tokens.size(0),
+              fmt::format("{}, the caches' batch", caches[0].options().batch));
+  Tensor x = token(tokens) + position(next_positions(caches[0].lengths(), tokens.size(1), options_.context));
+  for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i].decode(x, caches[i], counts);
+  return linear(norm(x), token.weight);
 }
 
 void CausalLM::visit(MemberVisitor& visitor) {

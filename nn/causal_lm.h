@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include <heed/nn/embedding.h>
@@ -37,6 +39,16 @@ class CausalLM final : public Module {
   Tensor loss(const Tensor& tokens, const Tensor& targets, Generator* generator = nullptr) const;
   /// The attention weights of every block, [.., H, T, T] each.
   std::vector<Tensor> attention_weights(const Tensor& tokens) const;
+
+  /// Empty caches for `batch` sequences, one a block, with room for the context.
+  std::vector<KVCache> make_caches(std::int64_t batch) const;
+  /// Logits of the next tokens of cached sequences, which then belong to the cache: what operator() gives for them, to
+  /// rounding. tokens [B, T] → logits [B, T, vocab_size]. With counts only the first counts[b] tokens of sample b are
+  /// taken, and later rows mean nothing. In eval() and under NoGrad.
+  /// Throws    what MultiHeadAttention::decode throws: a sequence beyond the context finds its cache full. The window
+  ///           slides by a reset and a decode of the tokens that stay. A failed call leaves the caches as they were.
+  Tensor decode(const Tensor& tokens, std::vector<KVCache>& caches,
+                std::span<const std::int64_t> counts = {}) const;
 
   Embedding token;
   Embedding position;

@@ -36,6 +36,11 @@ AttentionWeights TransformerBlock::with_weights(const Tensor& x, const Attention
   return {add_mlp(x + dropout(attended.output, generator), generator), attended.weights};
 }
 
+Tensor TransformerBlock::decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts) const {
+  const Scope scope(name());
+  return add_mlp(x + attention.decode(norm1(x), cache, counts), nullptr);
+}
+
 Tensor TransformerBlock::add_mlp(const Tensor& z, Generator* generator) const {
   return z + dropout(mlp(norm2(z)), generator);
 }

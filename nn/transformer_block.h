@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include <heed/nn/dropout.h>
 #include <heed/nn/mlp.h>
 #include <heed/nn/multi_head_attention.h>
@@ -27,6 +30,8 @@ class TransformerBlock final : public Module {
   /// The same, with the attention weights [.., H, T, T].
   AttentionWeights with_weights(const Tensor& x, const AttentionMask& mask = {},
                                 Generator* generator = nullptr) const;
+  /// The next tokens of cached sequences, as MultiHeadAttention::decode takes them: x [B, T, E] → y [B, T, E].
+  Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {}) const;
 
   LayerNorm norm1;
   MultiHeadAttention attention;
