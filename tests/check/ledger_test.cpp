@@ -44,7 +44,7 @@ TEST_CASE("an empty ledger prints its headings", "[ledger]") {
 
 TEST_CASE("the ledger books operations under the modules they ran in", "[ledger]") {
   Generator generator(1);
-  const nn::Linear layer({.in_features = 4, .out_features = 3}, generator);
+  const nn::Linear layer({.in = 4, .out = 3}, generator);
   const Tensor x = randn({5, 4}, generator);
   const TapeLedger ledger;
   {
