@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <heed/check/line.h>
-#include <heed/core/backward.h>
+#include <heed/core/derivatives.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 
@@ -58,34 +58,27 @@ Numbers Line::at(double t) {
   return flat(evaluate(), used_);
 }
 
-// J v. The vjp is linear in its cotangent w: J v is the gradient of ⟨Jᵀ w, v⟩ with respect to w.
 std::vector<Tensor> Line::jacobian_product() {
-  const GradMode mode(true);
-  std::vector<Tensor> roots;
-  std::vector<Tensor> w;
-  for (const Tensor& y : function_(leaves_)) {
-    if (!y.requires_grad()) continue;
-    roots.push_back(y);
-    w.push_back(ones(y.shape(), y.dtype()).set_requires_grad());
-  }
-  if (roots.empty()) return {};
-  const auto pulled =
-      heed::grad(roots, wanted_of(leaves_), {.grad_outputs = w, .create_graph = true, .allow_unused = true});
-  std::vector<Tensor> pulled_used;
-  GradOptions options{.allow_unused = true};
-  for (std::size_t i = 0, k = 0; i < leaves_.size(); ++i) {
+  std::vector<Tensor> moving;
+  std::vector<Tensor> tangents;
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
     if (!leaves_[i].requires_grad()) continue;
-    const Tensor& g = pulled[k++];
-    if (!g.requires_grad()) continue;
-    pulled_used.push_back(g);
-    options.grad_outputs.push_back(direction(i));
+    moving.push_back(leaves_[i]);
+    tangents.push_back(direction(i));
   }
-  std::vector<Tensor> product(w.size());
-  if (!pulled_used.empty()) product = heed::grad(pulled_used, w, options);
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    if (!product[i].defined()) product[i] = zeros_like(w[i]);
-  }
-  return product;
+  const Function of_moving = [&](const std::vector<Tensor>& x) {
+    std::vector<Tensor> inputs;
+    std::size_t next = 0;
+    for (const Tensor& leaf : leaves_) inputs.push_back(leaf.requires_grad() ? x[next++] : leaf);
+    std::vector<Tensor> used;
+    const std::vector<Tensor> outputs = function_(inputs);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (used_[i]) used.push_back(outputs[i]);
+    }
+    return used;
+  };
+  const NoGrad guard;  // of the products: what jvp differentiates, it records
+  return jvp(of_moving, moving, tangents).products;
 }
 
 std::vector<double> Line::examine(Verdict& verdict, std::string& problem) {
