@@ -183,7 +183,8 @@ AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key,
     heads.query = turned(heads.query, arange(keys - queries, keys));
     heads.key = turned(heads.key, arange(0, keys));
   }
-  return attend(std::move(heads), windowed(mask), generator, need_weights);
+  const bool itself = query.impl() == key.impl();
+  return attend(std::move(heads), windowed(itself ? mask.query_start(0) : mask), generator, need_weights);
 }
 
 AttentionWeights MultiHeadAttention::attend(Heads heads, AttentionMask mask, Generator* generator,

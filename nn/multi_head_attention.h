@@ -50,6 +50,7 @@ struct MultiHeadAttentionOptions {
 ///           with X extra keys of add_bias_kv and add_zero_attn at the end.
 /// Mask      as `attention` reads it: it broadcasts to [.., Hq, Tq, Tk], so one that differs by sample is
 ///           [B, 1, Tq, Tk] or [B, 1, 1, Tk]. The window is joined to it. Extra keys have no position and stay open.
+///           Where query and key are one tensor, query i lies at the position of key i, whatever the key lengths.
 /// RoPE      keys lie at 0 … Tk − 1, queries at Tk − Tq … Tk − 1.
 /// Edge      a query without an open key gives the output bias and no gradient to q, k, v.
 /// Throws    ValueError (sizes below 1, embed_dim no multiple of num_heads where head_dim is not given, num_heads no
@@ -77,10 +78,12 @@ class MultiHeadAttention final : public Module {
   KVCache make_cache(std::int64_t batch, std::int64_t capacity) const;
   /// Causal self-attention of the next tokens of each sample over all tokens so far: what operator() with
   /// AttentionMask::causal() gives for them, to rounding. x [B, T, E] → y [B, T, E]. With counts only the first
-  /// counts[b] tokens of sample b are taken, and later rows of y mean nothing.
+  /// counts[b] tokens of sample b are taken, and later rows of y mean nothing. The mask, such as ALiBi, is joined to
+  /// causality, with the positions of the cache.
   /// Throws    what KVCache::append throws (the cache is full, or gradients are on), ValueError (training mode; kdim or
   ///           vdim that differ from embed_dim). The cache is unchanged then.
-  Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {}) const;
+  Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {},
+                const AttentionMask& mask = {}) const;
 
   QkvProjection qkv;
   Tensor bias_k, bias_v;  // [1, 1, Hkv·D], of add_bias_kv

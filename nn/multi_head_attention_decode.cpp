@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,21 +29,8 @@ Tensor next_positions(const Lengths& starts, std::int64_t tokens) {
   return positions;
 }
 
-// [B, 1, T, Tk], true where key j of sample b is no later than query i at starts[b] + i, lies in its window and belongs
-// to the ends[b] tokens that are kept.
-Tensor open_keys(const Lengths& starts, const Lengths& ends, std::int64_t tokens, std::int64_t left) {
-  const std::int64_t keys = *std::max_element(ends.begin(), ends.end());
-  Tensor open = zeros({static_cast<std::int64_t>(starts.size()), 1, tokens, keys}, DType::boolean);
-  bool* row = open.mutable_data<bool>();
-  for (std::size_t b = 0; b < starts.size(); ++b) {
-    for (std::int64_t i = 0; i < tokens; ++i, row += keys) {
-      const std::int64_t position = starts[b] + i;
-      const std::int64_t end = std::min(position + 1, ends[b]);
-      const std::int64_t begin = left < 0 ? 0 : std::clamp<std::int64_t>(position - left, 0, end);
-      std::fill(row + begin, row + end, true);
-    }
-  }
-  return open;
+Tensor tensor_of(const Lengths& lengths) {
+  return from_span<std::int64_t>(lengths, {static_cast<std::int64_t>(lengths.size())});
 }
 
 }  // namespace
@@ -55,8 +43,8 @@ KVCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t capacity
                   .dtype = out.weight.dtype()});
 }
 
-Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache,
-                                  std::span<const std::int64_t> counts) const {
+Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts,
+                                  const AttentionMask& mask) const {
   const Scope scope(name());
   if (training()) fail<ValueError>(name(), "decode in training mode", {}, "eval()");
   if (!qkv.packed()) {
@@ -73,13 +61,14 @@ Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache,
   cache.append(turned(heads.key, positions), heads.value, counts);
   heads.key = cache.keys();
   heads.value = cache.values();
-  // All samples at one length, before and after: the last query sits on the last key.
-  const bool aligned =
-      all_equal(starts) && all_equal(cache.lengths()) && cache.longest() == starts[0] + tokens;
-  const AttentionMask mask =
-      aligned ? windowed(AttentionMask::causal())
-              : AttentionMask::attend(open_keys(starts, cache.lengths(), tokens, options_.window_left));
-  return attend(std::move(heads), mask, nullptr, false).output;
+  const AttentionMask kept = AttentionMask::causal() & AttentionMask::key_lengths(tensor_of(cache.lengths()));
+  try {
+    return attend(std::move(heads), windowed(mask & kept).query_start(tensor_of(starts)), nullptr, false)
+        .output;
+  } catch (...) {  // a mask that does not fit
+    cache.truncate(starts);
+    throw;
+  }
 }
 
 }  // namespace heed::nn

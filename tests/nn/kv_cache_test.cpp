@@ -138,6 +138,26 @@ TEST_CASE("samples of unequal lengths decode as they do alone", "[report-47]") {
   }
 }
 
+TEST_CASE("ALiBi goes with a cache, at the positions of each sample") {
+  const NoGrad guard;
+  const MultiHeadAttention layer = evaluated({.embed_dim = 8, .num_heads = 2, .window_left = 3});
+  const AttentionMask slopes = AttentionMask::alibi(heed::tensor({0.5, 0.25}));
+  const Tensor x = random_input({2, 6, 8});
+  const Tensor whole = layer(x, AttentionMask::causal() & slopes);
+  KVCache cache = layer.make_cache(2, 6);
+  layer.decode(tokens(x, 0, 5), cache, Lengths{5, 2}, slopes);
+  Tensor next = heed::zeros({2, 1, 8}, DType::f64);
+  sample(next, 0).copy_(tokens(sample(x, 0), 5, 1));
+  sample(next, 1).copy_(tokens(sample(x, 1), 2, 1));
+  // A mask that fits no head leaves the cache as it was.
+  const AttentionMask wrong = AttentionMask::alibi(heed::tensor({0.5, 0.25, 0.125}));
+  CHECK_THROWS_AS(layer.decode(next, cache, {}, wrong), heed::ShapeError);
+  CHECK(cache.lengths() == Lengths{5, 2});
+  const Tensor y = layer.decode(next, cache, {}, slopes);
+  CHECK(largest_difference(sample(y, 0), tokens(sample(whole, 0), 5, 1)) <= bound(DType::f64));
+  CHECK(largest_difference(sample(y, 1), tokens(sample(whole, 1), 2, 1)) <= bound(DType::f64));
+}
+
 TEST_CASE("a cache is rewound and used again", "[report-47]") {
   const NoGrad guard;
   const MultiHeadAttention layer = evaluated(variants()[1]);

@@ -153,6 +153,20 @@ TEST_CASE("every option of attention has the gradients of difference quotients")
   }
 }
 
+TEST_CASE("causal self-attention of padded samples counts from the first token", "[report-23][report-29]") {
+  for (const Variant& variant : variants()) {
+    CAPTURE(variant.name);
+    const MultiHeadAttention layer = random_layer(variant.options);
+    if (!layer.qkv.packed()) continue;
+    const Tensor x = random_input({2, 5, layer.options().embed_dim}, 1);
+    const AttentionMask lengths = AttentionMask::key_lengths(heed::tensor<std::int64_t>({5, 3}));
+    const auto open = [](std::int64_t b, std::int64_t i, std::int64_t j) {
+      return j <= i && (b == 0 || j < 3);
+    };
+    check_close(layer(x, AttentionMask::causal() & lengths), plain_attention(layer, x, x, x, open));
+  }
+}
+
 TEST_CASE("a layer's state loads into another of the same options") {
   for (const Variant& variant : variants()) {
     CAPTURE(variant.name);
