@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -86,7 +87,7 @@ std::string difference_between(std::string_view name, const std::vector<Tensor>&
     const auto x = numbers_of(a[i]);
     const auto y = numbers_of(b[i]);
     for (std::size_t k = 0; k < x.size(); ++k) {
-      if (std::memcmp(&x[k], &y[k], sizeof(double)) == 0) continue;
+      if (std::bit_cast<std::uint64_t>(x[k]) == std::bit_cast<std::uint64_t>(y[k])) continue;
       return fmt::format("{} {} at {} is {:.17g}, then {:.17g}", name, i,
                          position_of(a[i].shape(), static_cast<std::int64_t>(k)).str(), x[k], y[k]);
     }
