@@ -1,4 +1,5 @@
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention_blocked.h>
 #include <heed/ops/expand.h>
+#include <heed/ops/kernels/attention_blocks.h>
 #include <heed/ops/kernels/attention_row.h>
 #include <heed/ops/sum.h>
 
@@ -43,13 +45,17 @@ struct RowTensors {
   Tensor max, sum, moment, top;  // the last two only for statistics
 };
 
+// False if something came out that is not finite and `careful` is not set: then the caller asks again, with zeros in
+// place of what is not finite in the operands, and queries that it should reach computed one by one.
 template <class T>
-void forward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+bool forward(bool careful, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
              const AttentionMask::Plan& plan, RowTensors& rows, Tensor& output, Tensor& weights) {
   OddRows q_odd, k_odd, v_odd;
   const AttentionHeads given(q, k, v, options, plan);
   const AttentionHeads finite =
-      given.with(without_odd_rows(q, q_odd), without_odd_rows(k, k_odd), without_odd_rows(v, v_odd));
+      careful ? given.with(without_odd_rows(q, q_odd), without_odd_rows(k, k_odd), without_odd_rows(v, v_odd))
+              : given;
+  std::atomic<bool> all_finite{true};
   const auto data = [](Tensor& x) { return x.defined() ? x.mutable_data<T>() : nullptr; };
   const std::array<T*, 4> row_data{data(rows.max), data(rows.sum), data(rows.moment), data(rows.top)};
   T* out = output.mutable_data<T>();
@@ -74,6 +80,10 @@ void forward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionO
     const kernels::Rows<T> w_rows{w == nullptr ? nullptr : w + row * given.keys, given.keys};
     if (w != nullptr) kernels::attention_weights(head, first, state, w_rows, memory);
     if (odd == 0) return;
+    if (!careful) {
+      all_finite.store(false, std::memory_order_relaxed);
+      return;
+    }
     const kernels::AttentionHead<T> as_given = given.head<T>(b, h);
     for (std::int64_t i = first; i < std::min(first + kernels::attention_block, given.queries); ++i) {
       if ((odd >> (i - first) & 1) != 0) kernels::attention_row_forward(as_given, i, to, state, w_rows);
@@ -91,6 +101,7 @@ void forward(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionO
           balanced_block(i % blocks, blocks) * kernels::attention_block, memory.mutable_data<T>());
     }
   });
+  return all_finite.load(std::memory_order_relaxed);
 }
 
 // log-sum-exp, entropy: of max, sum and moment.
@@ -188,8 +199,8 @@ struct AttentionVjp {
     asked.logits = context.needs(3) || context.needs(4);
     asked.sink = context.needs(5);
     const AttentionGradientTensors g =
-        attention_gradients(q_, k_, context.unpack(v), with_sink, full, context.unpack(output),
-                            context.unpack(max), context.unpack(sum), asked);
+        attention_gradients(q_, k_, context.unpack(v), with_sink, full,
+                            {context.unpack(output), context.unpack(max), context.unpack(sum)}, asked);
     if (asked.q) context.set(0, g.q);
     if (asked.k) context.set(1, g.k);
     if (asked.v) context.set(2, g.v);
@@ -229,7 +240,9 @@ AttentionResult attention_blocked(const Tensor& q, const Tensor& k, const Tensor
     result.entropy = empty(per_row, dtype);
   }
   visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
-    forward<T>(q, k, v, options, plan, rows, result.output, result.weights);
+    for (const bool careful : {false, true}) {
+      if (forward<T>(careful, q, k, v, options, plan, rows, result.output, result.weights)) break;
+    }
     finish_rows<T>(rows, result.lse, result.entropy);
   });
 

@@ -19,10 +19,14 @@ struct AttentionGradientTensors {
   Tensor logits;  ///< [.., Hq, Tq, Tk], after softcap: zero on closed pairs
   Tensor sink;    ///< [Hq]
 };
-/// Gradients from q, k, v and the saved output, max and sum of each row [.., Hq, Tq]; P is recomputed.
+/// What a forward pass saves, but for the operands: [.., Hq, Tq, Dv] and, for each query, the largest logit and Σ exp.
+struct AttentionRowTensors {
+  Tensor output, max, sum;
+};
+/// P is recomputed.
 AttentionGradientTensors attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v,
                                              const AttentionOptions& options, const AttentionMask::Plan& plan,
-                                             const Tensor& output, const Tensor& max, const Tensor& sum,
+                                             const AttentionRowTensors& rows,
                                              const AttentionCotangents& cotangents);
 
 }  // namespace heed::detail

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <heed/core/elements.h>
@@ -6,6 +7,8 @@
 #include <heed/core/parallel.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/attention_blocked.h>
+#include <heed/ops/kernels/attention.h>
+#include <heed/ops/kernels/attention_blocks.h>
 #include <heed/ops/kernels/attention_row.h>
 
 namespace heed::detail {
@@ -23,7 +26,7 @@ struct Pass {
   const T* max;
   const T* sum;
   const T* d_lse;  // may be null
-  OddRows q_odd, k_odd, v_odd, do_odd;
+  const OddRows &q_odd, &k_odd, &v_odd, &do_odd;
   AttentionGradientTensors& gradients;
   std::vector<std::int64_t> dq_at;
   T *dq, *logits;  // may be null
@@ -203,58 +206,82 @@ Tensor sink_gradient(const Pass<T>& pass) {
 
 }  // namespace
 
+namespace {
+
+// `careful`: with zeros in place of what is not finite in the operands, and the queries it should reach one by one.
+template <class T>
+AttentionGradientTensors gradients_of(bool careful, const AttentionHeads& given,
+                                      const std::array<Tensor, 3>& operands, const AttentionRowTensors& rows,
+                                      const AttentionCotangents& cotangents) {
+  OddRows q_odd, k_odd, v_odd, do_odd;
+  const Tensor d_output = with_dense_rows(cotangents.output);
+  const AttentionHeads finite =
+      careful ? given.with(without_odd_rows(operands[0], q_odd), without_odd_rows(operands[1], k_odd),
+                           without_odd_rows(operands[2], v_odd))
+              : given;
+  const Tensor d_finite = careful ? with_dense_rows(without_odd_rows(d_output, do_odd)) : d_output;
+  const Tensor d_given = do_odd ? copy_of(d_output) : d_finite;  // the strides of d_finite
+  const Tensor d_lse =
+      !cotangents.lse.defined() || cotangents.lse.is_contiguous() ? cotangents.lse : copy_of(cotangents.lse);
+  const DType dtype = d_output.dtype();
+  const Shape per_query = given.rows_shape();
+  Shape per_key = per_query;
+  per_key[per_key.rank() - 2] = given.kv_heads;
+  per_key[per_key.rank() - 1] = given.keys;
+  AttentionGradientTensors g;
+  if (cotangents.q) g.q = empty_heads(per_query, given.size, dtype);
+  if (cotangents.k) g.k = empty_heads(per_key, given.size, dtype);
+  if (cotangents.v) g.v = empty_heads(per_key, given.value_size, dtype);
+  if (cotangents.logits) {
+    Shape pairs = per_query;
+    pairs.push_back(given.keys);
+    g.logits = zeros(pairs, dtype);
+  }
+  const Pass<T> pass{given,
+                     finite,
+                     d_finite,
+                     d_given,
+                     sample_offsets(d_finite),
+                     sample_offsets(rows.output),
+                     rows.output,
+                     rows.max.data<T>(),
+                     rows.sum.data<T>(),
+                     d_lse.defined() ? d_lse.data<T>() : nullptr,
+                     q_odd,
+                     k_odd,
+                     v_odd,
+                     do_odd,
+                     g,
+                     sample_offsets(g.q),
+                     cotangents.q ? g.q.mutable_data<T>() : nullptr,
+                     cotangents.logits ? g.logits.mutable_data<T>() : nullptr,
+                     cotangents.k,
+                     cotangents.v};
+  run_all(pass, g.k, g.v);
+  if (cotangents.sink) g.sink = sink_gradient(pass);
+  return g;
+}
+
+template <class T>
+bool all_finite(const Tensor& x) {  // of gradients: dense in memory, in some order of axes
+  return !x.defined() || kernels::all_finite(x.data<T>(), x.numel());
+}
+
+}  // namespace
+
 AttentionGradientTensors attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v,
                                              const AttentionOptions& options, const AttentionMask::Plan& plan,
-                                             const Tensor& output, const Tensor& max, const Tensor& sum,
+                                             const AttentionRowTensors& rows,
                                              const AttentionCotangents& cotangents) {
-  AttentionGradientTensors g;
-  visit_floating(q.dtype(), [&]<class T>(std::type_identity<T>) {
-    OddRows q_odd, k_odd, v_odd, do_odd;
-    const AttentionHeads given(q, k, v, options, plan);
-    const AttentionHeads finite =
-        given.with(without_odd_rows(q, q_odd), without_odd_rows(k, k_odd), without_odd_rows(v, v_odd));
-    const Tensor d_output = with_dense_rows(cotangents.output);
-    const Tensor d_finite = with_dense_rows(without_odd_rows(d_output, do_odd));
-    const Tensor d_given = do_odd ? copy_of(d_output) : d_finite;  // the strides of d_finite
-    const Tensor d_lse = cotangents.lse.defined()
-                             ? (cotangents.lse.is_contiguous() ? cotangents.lse : copy_of(cotangents.lse))
-                             : Tensor();
-    const Shape rows = given.rows_shape();
-    Shape kv_rows = rows;
-    kv_rows[kv_rows.rank() - 2] = given.kv_heads;
-    kv_rows[kv_rows.rank() - 1] = given.keys;
-    if (cotangents.q) g.q = empty_heads(rows, given.size, q.dtype());
-    if (cotangents.k) g.k = empty_heads(kv_rows, given.size, q.dtype());
-    if (cotangents.v) g.v = empty_heads(kv_rows, given.value_size, q.dtype());
-    if (cotangents.logits) {
-      Shape pairs = rows;
-      pairs.push_back(given.keys);
-      g.logits = zeros(pairs, q.dtype());
+  const AttentionHeads given(q, k, v, options, plan);
+  return visit_floating(q.dtype(), [&]<class T>(std::type_identity<T>) {
+    AttentionGradientTensors g = gradients_of<T>(false, given, {q, k, v}, rows, cotangents);
+    if (all_finite<T>(g.q) && all_finite<T>(g.k) && all_finite<T>(g.v) && all_finite<T>(g.logits) &&
+        all_finite<T>(g.sink)) {
+      return g;
     }
-    const Pass<T> pass{given,
-                       finite,
-                       d_finite,
-                       d_given,
-                       sample_offsets(d_finite),
-                       sample_offsets(output),
-                       output,
-                       max.data<T>(),
-                       sum.data<T>(),
-                       d_lse.defined() ? d_lse.data<T>() : nullptr,
-                       q_odd,
-                       k_odd,
-                       v_odd,
-                       do_odd,
-                       g,
-                       sample_offsets(g.q),
-                       cotangents.q ? g.q.mutable_data<T>() : nullptr,
-                       cotangents.logits ? g.logits.mutable_data<T>() : nullptr,
-                       cotangents.k,
-                       cotangents.v};
-    run_all(pass, g.k, g.v);
-    if (cotangents.sink) g.sink = sink_gradient(pass);
+    return gradients_of<T>(true, given, {q, k, v}, rows, cotangents);
   });
-  return g;
 }
 
 }  // namespace heed::detail

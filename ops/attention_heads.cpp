@@ -6,6 +6,7 @@
 #include <heed/ops/attention_heads.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/kernels/attention.h>
+#include <heed/ops/kernels/attention_blocks.h>
 #include <heed/ops/kernels/attention_row.h>
 
 namespace heed::detail {

@@ -5,7 +5,11 @@
 
 #include <heed/core/tensor.h>
 #include <heed/ops/attention.h>
-#include <heed/ops/kernels/attention_blocks.h>
+
+namespace heed::kernels {
+template <class T>
+struct AttentionHead;
+}
 
 namespace heed::detail {
 

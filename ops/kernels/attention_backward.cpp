@@ -71,7 +71,7 @@ HWY_INLINE void load_block(const Block<T>& b, const AttentionRows<const T>& rows
 }
 
 // s ← W, dp ← dS (of the scaled product) for the keys of a panel; zeros on closed pairs.
-template <bool kMasked, class T>
+template <class T>
 HWY_INLINE void panel_gradients(const Block<T>& b, std::int64_t lane, const PanelBits& panel,
                                 const std::uint32_t* kept, const Work<T>& w, const RowConstants<T>& r,
                                 bool logits) {
@@ -83,27 +83,29 @@ HWY_INLINE void panel_gradients(const Block<T>& b, std::int64_t lane, const Pane
     const std::int64_t at = lane + v * P::vector;
     const auto shift = hn::LoadU(d, r.shift + at), factor = hn::LoadU(d, r.factor + at),
                delta = hn::LoadU(d, r.delta + at);
-    for (std::int64_t j = panel.begin; j < panel.end; ++j) {
-      T* s = w.s + j * block + at;
-      T* dp = w.dp + j * block + at;
-      auto p = hn::Mul(exp_below_zero(d, hn::Sub(hn::LoadU(d, s), shift)), factor);
-      auto g = hn::LoadU(d, dp);
-      auto weight = p;
-      if (kept != nullptr) {
-        const auto keep = hn::IfThenElseZero(lane_mask(d, kept[j], v), keep_scale);
-        g = hn::Mul(g, keep);
-        weight = hn::Mul(p, keep);
+    for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
+      for (std::int64_t j = begin; j < end; ++j) {
+        T* s = w.s + j * block + at;
+        T* dp = w.dp + j * block + at;
+        auto p = hn::Mul(exp_below_zero(d, hn::Sub(hn::LoadU(d, s), shift)), factor);
+        auto g = hn::LoadU(d, dp);
+        auto weight = p;
+        if (kept != nullptr) {
+          const auto keep = hn::IfThenElseZero(lane_mask(d, kept[j], v), keep_scale);
+          g = hn::Mul(g, keep);
+          weight = hn::Mul(p, keep);
+        }
+        auto ds = hn::Mul(p, hn::Sub(g, delta));
+        if constexpr (masked.value) {
+          const auto open = lane_mask(d, panel.lanes[j], v);
+          weight = hn::IfThenElseZero(open, weight);
+          ds = hn::IfThenElseZero(open, ds);
+        }
+        hn::StoreU(weight, d, s);
+        if (logits) hn::StoreU(ds, d, w.add + j * block + at);
+        hn::StoreU(h.softcap > 0 ? hn::Mul(ds, hn::LoadU(d, w.slope + j * block + at)) : ds, d, dp);
       }
-      auto ds = hn::Mul(p, hn::Sub(g, delta));
-      if (kMasked) {
-        const auto open = lane_mask(d, panel.lanes[j], v);
-        weight = hn::IfThenElseZero(open, weight);
-        ds = hn::IfThenElseZero(open, ds);
-      }
-      hn::StoreU(weight, d, s);
-      if (logits) hn::StoreU(ds, d, w.add + j * block + at);
-      hn::StoreU(h.softcap > 0 ? hn::Mul(ds, hn::LoadU(d, w.slope + j * block + at)) : ds, d, dp);
-    }
+    });
   }
 }
 
@@ -116,7 +118,7 @@ HWY_INLINE void clear_rows(T* tile, std::int64_t begin, std::int64_t end, std::i
 template <class T>
 HWY_INLINE void add_to_keys(const TileBits& tile, std::int64_t key, std::int64_t keys, const Work<T>& w,
                             const AttentionGradients<T>& g) {
-  constexpr std::int64_t group = 2 * Panel<T>::rows;
+  const std::int64_t group = tile.full ? block : 16;
   for (std::int64_t j = 0; j < keys; j += group) {
     const std::int64_t n = std::min(group, keys - j);
     std::int64_t begin = 0, end = block;
@@ -168,10 +170,7 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
       if (h.keep.data != nullptr) b.template kept<P::lanes>(key, keys, lane, kept);
       const bool logits = g.logits.data != nullptr;
       const std::uint32_t* keep = h.keep.data != nullptr ? kept : nullptr;
-      if (panel.full)
-        panel_gradients<false>(b, lane, panel, keep, w, r, logits);
-      else
-        panel_gradients<true>(b, lane, panel, keep, w, r, logits);
+      panel_gradients(b, lane, panel, keep, w, r, logits);
       if (logits && lane < b.count) {
         transpose(g.logits[first + lane] + key + panel.begin, g.logits.stride, w.add + from, block, n,
                   std::min<std::int64_t>(P::lanes, b.count - lane), T(1));

@@ -15,7 +15,8 @@ struct Rows {
   T* operator[](std::int64_t i) const { return data + i * stride; }
 };
 
-/// Attention of one head of one sample. All of q, k, v is finite.
+/// Attention of one head of one sample. Where an element of q, k or v is not finite, results that it should not reach may
+/// not be finite either; finite results are right.
 template <class T>
 struct AttentionHead {
   Rows<const T> q, k, v;  // [queries, size], [keys, size], [keys, value_size]
@@ -50,7 +51,7 @@ template <class T>
 std::int64_t attention_padded(std::int64_t size);
 
 /// One block of queries [first, first + 64): softmax over the open keys, block by block with a running maximum, and its
-/// product with v. Returns a bit for each query whose logits overflowed: its results mean nothing.
+/// product with v. Returns a bit for each query with a logit or result that is not finite: it means nothing then.
 template <class T>
 std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,
                                 const AttentionRows<T>& rows, T* scratch);

@@ -18,32 +18,32 @@ template <class T>
 struct Softmax {
   T max[block], sum[block], moment[block];
   T* sums;           // Σ weights · v so far [value_size][64]
-  T unusual[block];  // 0, or NaN once a logit was not finite
+  T unusual[block];  // 0, or NaN once a logit or result was not finite
 };
 
-// Folds the logits s[begin..end) of vector `v` of a panel into the softmax; s becomes exp(s − max), zeros where closed.
-template <bool kMasked, bool kMoment, class T>
+// Folds the logits of vector `vector` of a panel into the softmax; s becomes exp(s − max), zeros where closed.
+template <bool kMoment, class T>
 HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector, std::int64_t value_size,
                      Softmax<T>& state) {
   const hn::ScalableTag<T> d;
   const std::int64_t at = lane + vector * Panel<T>::vector;
   const auto closed = hn::Set(d, -std::numeric_limits<T>::infinity());
-  const auto logit = [&](std::int64_t j) {
-    const auto x = hn::LoadU(d, s + j * block + at);
-    return kMasked ? hn::IfThenElse(lane_mask(d, panel.lanes[j], vector), x, closed) : x;
-  };
-
   const auto former = hn::LoadU(d, state.max + at);
   auto max = former;
   auto unusual = hn::LoadU(d, state.unusual + at);
-  for (std::int64_t j = panel.begin; j < panel.end; ++j) {
-    const auto x = logit(j);
-    max = hn::Max(max, x);
-    const auto open =
-        kMasked ? hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), hn::LoadU(d, s + j * block + at))
-                : x;
-    unusual = hn::MulAdd(open, hn::Zero(d), unusual);
-  }
+  for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
+    for (std::int64_t j = begin; j < end; ++j) {
+      auto x = hn::LoadU(d, s + j * block + at);
+      auto open = x;
+      if constexpr (masked.value) {
+        const auto mask = lane_mask(d, panel.lanes[j], vector);
+        open = hn::IfThenElseZero(mask, x);
+        x = hn::IfThenElse(mask, x, closed);
+      }
+      max = hn::Max(max, x);
+      unusual = hn::MulAdd(open, hn::Zero(d), unusual);
+    }
+  });
   hn::StoreU(unusual, d, state.unusual + at);
   // Rows without an open key so far have max −inf: any finite shift does.
   const auto shift = hn::IfThenElse(hn::Eq(max, closed), hn::Zero(d), max);
@@ -60,18 +60,20 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
     }
     hn::StoreU(max, d, state.max + at);
   }
-  for (std::int64_t j = panel.begin; j < panel.end; ++j) {
-    const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
-    auto e = exp_below_zero(d, x);
-    if (kMasked) e = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), e);
-    hn::StoreU(e, d, s + j * block + at);
-    sum = hn::Add(sum, e);
-    if (kMoment) {
-      auto term = hn::Mul(e, x);
-      if (kMasked) term = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), term);
-      moment = hn::Add(moment, term);
+  for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
+    for (std::int64_t j = begin; j < end; ++j) {
+      const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
+      auto e = exp_below_zero(d, x);
+      if constexpr (masked.value) e = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), e);
+      hn::StoreU(e, d, s + j * block + at);
+      sum = hn::Add(sum, e);
+      if (kMoment) {
+        auto term = hn::Mul(e, x);
+        if constexpr (masked.value) term = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), term);
+        moment = hn::Add(moment, term);
+      }
     }
-  }
+  });
   hn::StoreU(sum, d, state.sum + at);
   if (kMoment) hn::StoreU(moment, d, state.moment + at);
 }
@@ -95,11 +97,10 @@ template <class T>
 HWY_INLINE std::uint64_t finish(const Block<T>& b, Softmax<T>& state, Rows<T> output,
                                 const AttentionRows<T>& rows) {
   const AttentionHead<T>& h = b.head;
-  std::uint64_t overflowed = 0;
+  std::uint64_t odd = 0;
   for (std::int64_t i = 0; i < b.count; ++i) {
     const std::int64_t q = b.first + i;
     T max = state.max[i], sum = state.sum[i], moment = state.moment[i], factor = h.keep_scale;
-    if (!(state.unusual[i] == 0)) overflowed |= std::uint64_t{1} << i;
     if (rows.top != nullptr) rows.top[q] = max;
     if (h.has_sink) {
       const T top = std::max(max, h.sink);
@@ -123,11 +124,15 @@ HWY_INLINE std::uint64_t finish(const Block<T>& b, Softmax<T>& state, Rows<T> ou
     const std::int64_t n = std::min(strip, h.value_size - c);
     for (std::int64_t r = 0; r < n; ++r) {
       T* row = state.sums + (c + r) * block;
-      for (std::int64_t i = 0; i < block; ++i) row[i] *= i < b.count ? state.sum[i] : T(0);
+      for (std::int64_t i = 0; i < block; ++i) {
+        row[i] *= i < b.count ? state.sum[i] : T(0);
+        state.unusual[i] += row[i] * T(0);
+      }
     }
     transpose(output[b.first] + c, output.stride, state.sums + c * block, block, n, b.count, T(1));
   }
-  return overflowed;
+  for (std::int64_t i = 0; i < b.count; ++i) odd |= static_cast<std::uint64_t>(!(state.unusual[i] == 0)) << i;
+  return odd;
 }
 
 template <class T>
@@ -158,15 +163,9 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
       panel_logits<T>(b, key, lane, panel, q_turned, s, add, nullptr);
       for (int v = 0; v < P::vectors; ++v) {
         if (rows.moment != nullptr) {
-          if (panel.full)
-            fold<false, true>(s, panel, lane, v, h.value_size, state);
-          else
-            fold<true, true>(s, panel, lane, v, h.value_size, state);
+          fold<true>(s, panel, lane, v, h.value_size, state);
         } else {
-          if (panel.full)
-            fold<false, false>(s, panel, lane, v, h.value_size, state);
-          else
-            fold<true, false>(s, panel, lane, v, h.value_size, state);
+          fold<false>(s, panel, lane, v, h.value_size, state);
         }
       }
       if (h.keep.data != nullptr) drop(b, key, keys, lane, panel, s);
@@ -205,13 +204,14 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
     for (std::int64_t lane = 0; lane < b.count; lane += P::lanes) {
       if (!panel_bits<P::lanes>(tile, keys, lane, panel)) continue;
       panel_logits<T>(b, key, lane, panel, q_turned, s, add, nullptr);
+      const bool full = panel.full();
       for (std::int64_t j = panel.begin; j < panel.end; ++j) {
         for (int v = 0; v < P::vectors; ++v) {
           const std::int64_t at = lane + v * P::vector;
           T* x = s + j * block + at;
           const auto e = exp_below_zero(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
           const auto p = hn::Mul(e, hn::LoadU(d, factor + at));
-          hn::StoreU(panel.full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
+          hn::StoreU(full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
         }
       }
       transpose(weights[first + lane] + key + panel.begin, weights.stride, s + panel.begin * block + lane,

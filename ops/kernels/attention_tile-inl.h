@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <hwy/contrib/math/math-inl.h>
@@ -65,26 +66,23 @@ HWY_INLINE void product_rows(T* HWY_RESTRICT c, std::int64_t ldc, const T* HWY_R
 }
 
 template <int R, class T>
-HWY_INLINE void product_rest(std::int64_t rows, T* c, std::int64_t ldc, const T* a, std::int64_t ai,
+HWY_INLINE void product_some(std::int64_t rows, T* c, std::int64_t ldc, const T* a, std::int64_t ai,
                              std::int64_t ap, const T* b, std::int64_t ldb, std::int64_t k, bool add) {
-  if constexpr (R > 0) {
-    if (rows == R) {
-      product_rows<R>(c, ldc, a, ai, ap, b, ldb, k, add);
-    } else {
-      product_rest<R - 1>(rows, c, ldc, a, ai, ap, b, ldb, k, add);
-    }
-  }
+  if (rows == R) return product_rows<R>(c, ldc, a, ai, ap, b, ldb, k, add);
+  if constexpr (R > 1) product_some<R - 1>(rows, c, ldc, a, ai, ap, b, ldb, k, add);
 }
 
-// The same for any number of rows.
+// The same for any number of rows, cut into groups of nearly equal size: few accumulators would wait for each other.
 template <class T>
 HWY_NOINLINE void product(std::int64_t rows, T* c, std::int64_t ldc, const T* a, std::int64_t ai,
                           std::int64_t ap, const T* b, std::int64_t ldb, std::int64_t k, bool add) {
-  constexpr int step = Panel<T>::rows;
+  constexpr int most = Panel<T>::rows;
   std::int64_t i = 0;
-  for (; i + step <= rows; i += step)
-    product_rows<step>(c + i * ldc, ldc, a + i * ai, ai, ap, b, ldb, k, add);
-  product_rest<step - 1>(rows - i, c + i * ldc, ldc, a + i * ai, ai, ap, b, ldb, k, add);
+  for (std::int64_t groups = (rows + most - 1) / most; groups > 0; --groups) {
+    const std::int64_t n = (rows - i + groups - 1) / groups;
+    product_some<most>(n, c + i * ldc, ldc, a + i * ai, ai, ap, b, ldb, k, add);
+    i += n;
+  }
 }
 
 // One square of `transpose`, as wide as a 128-bit vector.
@@ -297,15 +295,30 @@ struct Block {
 // The part of a tile that one panel of queries works on.
 struct PanelBits {
   std::int64_t begin, end;  // keys of the tile
-  bool full;                // every pair in between is open
+  std::uint64_t every;      // keys open to all queries of the panel
   std::uint32_t lanes[block];
+
+  bool full() const { return every == (low_bits(end) & ~low_bits(begin)); }
 };
+
+// Calls body(masked, begin, end) on runs of keys: masked is std::false_type where every pair of the run is open.
+template <class Body>
+HWY_INLINE void for_runs(const PanelBits& panel, Body&& body) {
+  for (std::int64_t j = panel.begin; j < panel.end;) {
+    const std::uint64_t rest = panel.every >> j;
+    const bool open = (rest & 1) != 0;
+    const std::int64_t run = open ? std::countr_one(rest) : std::countr_zero(rest);
+    const std::int64_t end = std::min(panel.end, j + run);
+    open ? body(std::false_type(), j, end) : body(std::true_type(), j, end);
+    j = end;
+  }
+}
 
 // False if nothing is open.
 template <int kLanes>
 HWY_INLINE bool panel_bits(const TileBits& tile, std::int64_t keys, std::int64_t lane, PanelBits& panel) {
   if (tile.full) {
-    panel.begin = 0, panel.end = keys, panel.full = true;
+    panel.begin = 0, panel.end = keys, panel.every = low_bits(keys);
     return true;
   }
   std::uint64_t any = 0, every = ~std::uint64_t{0};
@@ -313,8 +326,8 @@ HWY_INLINE bool panel_bits(const TileBits& tile, std::int64_t keys, std::int64_t
   if (any == 0) return false;
   panel.begin = std::countr_zero(any);
   panel.end = 64 - std::countl_zero(any);
-  panel.full = every == (low_bits(panel.end) & ~low_bits(panel.begin));
-  if (!panel.full) lanes_of<kLanes>(tile.query + lane, panel.lanes);
+  panel.every = every;
+  if (!panel.full()) lanes_of<kLanes>(tile.query + lane, panel.lanes);
   return true;
 }
 
