@@ -39,12 +39,6 @@ OpCase pointwise(const char* op, const char* name, double low, double high, Tens
   return {op, name, {{{3, 11}, low, high}}, unary(f), elementwise(reference)};
 }
 
-// A straight line has no second derivative to check.
-OpCase straight(OpCase c) {
-  c.second_order = false;
-  return c;
-}
-
 const auto gate_glu = [](double a, double b) { return a * logistic(b); };
 const auto gate_swiglu = [](double a, double b) { return a * logistic(a) * b; };
 
@@ -64,19 +58,19 @@ const Registration registration(
      pointwise(
          "elu", "below zero", -3, -0.1, [](const Tensor& x) { return elu(x, 1.5); },
          [](double v) { return 1.5 * std::expm1(v); }),
-     straight(pointwise(
-         "elu", "above zero", 0.1, 3, [](const Tensor& x) { return elu(x); }, [](double v) { return v; })),
-     straight(pointwise(
+     pointwise(
+         "elu", "above zero", 0.1, 3, [](const Tensor& x) { return elu(x); }, [](double v) { return v; }),
+     pointwise(
          "leaky_relu", "below zero", -3, -0.1, [](const Tensor& x) { return leaky_relu(x, 0.2); },
-         [](double v) { return 0.2 * v; })),
-     straight(pointwise(
+         [](double v) { return 0.2 * v; }),
+     pointwise(
          "leaky_relu", "above zero", 0.1, 3, [](const Tensor& x) { return leaky_relu(x); },
-         [](double v) { return v; })),
-     straight(pointwise("relu6", "inside", 0.1, 5.9, relu6, [](double v) { return v; })),
-     straight(pointwise("relu6", "above", 6.1, 9, relu6, [](double) { return 6.0; })),
+         [](double v) { return v; }),
+     pointwise("relu6", "inside", 0.1, 5.9, relu6, [](double v) { return v; }),
+     pointwise("relu6", "above", 6.1, 9, relu6, [](double) { return 6.0; }),
      pointwise("hardswish", "inside", -2.9, 2.9, hardswish, [](double v) { return v * (v + 3) / 6; }),
-     straight(pointwise("hardswish", "above", 3.1, 6, hardswish, [](double v) { return v; })),
-     straight(pointwise("hardswish", "below", -6, -3.1, hardswish, [](double) { return 0.0; })),
+     pointwise("hardswish", "above", 3.1, 6, hardswish, [](double v) { return v; }),
+     pointwise("hardswish", "below", -6, -3.1, hardswish, [](double) { return 0.0; }),
      pointwise("softsign", "above zero", 0.1, 3, softsign, [](double v) { return v / (1 + v); }),
      pointwise("softsign", "below zero", -3, -0.1, softsign, [](double v) { return v / (1 - v); }),
      {"glu",

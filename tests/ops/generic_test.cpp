@@ -1,124 +1,25 @@
-// Runs every registered OpCase through every row of the contract that all operations share.
-#include <cmath>
-#include <map>
+// Runs every registered OpCase through every row of the contract that all operations share; the rows about
+// derivatives are in generic_derivatives_test.cpp.
+#include <algorithm>
+#include <array>
 #include <set>
+#include <string>
 
 #include <catch2/catch.hpp>
 
-#include <heed/check/gradcheck.h>
 #include <heed/core/backward.h>
 #include <heed/core/elements.h>
-#include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>
 #include <heed/core/parallel.h>
-#include <heed/core/random.h>
 
-#include "../support/op_case.h"
+#include "../support/contracts.h"
+#include "../support/rows.h"
 
 using namespace heed;
 using namespace heed::test;
 
 namespace {
-
-using Tensors = std::vector<Tensor>;
-
-template <class Body>
-void for_each_case(Body&& body) {
-  for (const OpCase& c : op_cases()) {
-    DYNAMIC_SECTION(c.op << ": " << c.name) { body(c); }
-  }
-}
-
-// Same shape, and |got − wanted| <= tolerance (1 + |wanted|) everywhere; NaN and infinities in the same
-// places.
-void require_close(const Array& got, const Array& wanted, double tolerance) {
-  REQUIRE(got.shape == wanted.shape);
-  REQUIRE(got.values.size() == wanted.values.size());
-  for (std::size_t i = 0; i < got.values.size(); ++i) {
-    const double g = got.values[i];
-    const double w = wanted.values[i];
-    CAPTURE(i, g, w);
-    const bool same = g == w || (std::isnan(g) && std::isnan(w));
-    REQUIRE((same || std::abs(g - w) <= tolerance * (1 + std::abs(w))));
-  }
-}
-
-Tensors cotangents_for(const Tensors& outputs, std::uint64_t seed) {
-  Generator generator(seed);
-  Tensors cotangents;
-  for (const Tensor& y : outputs) {
-    cotangents.push_back(y.requires_grad() ? randn(y.shape(), generator, y.dtype()) : Tensor());
-  }
-  return cotangents;
-}
-
-Tensors wanted_of(const Tensors& inputs) {
-  Tensors wanted;
-  for (const Tensor& x : inputs) {
-    if (x.requires_grad()) wanted.push_back(x);
-  }
-  return wanted;
-}
-
-Tensors gradients_of(const Tensors& outputs, const Tensors& wanted, bool retain = false) {
-  Tensors roots;
-  GradOptions options{.retain_graph = retain, .allow_unused = true};
-  const Tensors cotangents = cotangents_for(outputs, 7);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].requires_grad()) continue;
-    roots.push_back(outputs[i]);
-    options.grad_outputs.push_back(cotangents[i]);
-  }
-  if (roots.empty()) return Tensors(wanted.size());
-  return grad(roots, wanted, options);
-}
-
-void require_same_gradients(const Tensors& got, const Tensors& wanted, double tolerance) {
-  REQUIRE(got.size() == wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    REQUIRE(got[i].defined() == wanted[i].defined());
-    if (got[i].defined()) require_close(to_array(got[i]), to_array(wanted[i]), tolerance);
-  }
-}
-
-// The same elements in a buffer with gaps: every stride doubled, first element not at the start.
-Tensor spread(const Tensor& x) {
-  View view = x.view();
-  std::int64_t step = 2;
-  for (int k = x.rank() - 1; k >= 0; --k) {
-    view.strides[k] = step;
-    step *= x.shape()[k] + 1;
-  }
-  view.offset = 3;
-  Tensor whole = full({step + 3}, 1, x.dtype());
-  Tensor y = view_of(whole, view);
-  y.copy_(x.detach());
-  if (x.requires_grad()) y.set_requires_grad();
-  return y;
-}
-
-// Element 0 along the first axis, repeated with stride 0.
-Tensor repeated(const Tensor& x) {
-  View view = x.view();
-  if (x.rank() > 0) view.strides[0] = 0;
-  Tensor y = view_of(x.detach(), view);
-  if (x.requires_grad()) y.set_requires_grad();
-  return y;
-}
-
-Tensor dense(const Tensor& x) {
-  Tensor y = copy_of(x);
-  if (x.requires_grad()) y.set_requires_grad();
-  return y;
-}
-
-template <class Map>
-Tensors map_all(const Tensors& inputs, Map&& map) {
-  Tensors result;
-  for (const Tensor& x : inputs) result.push_back(map(x));
-  return result;
-}
 
 // Value and gradients agree whatever the strides. Layout may change the order of a sum: 1e-12 is some 5000
 // roundings.
@@ -133,22 +34,34 @@ void require_layout_independent(const OpCase& c, const Tensors& plain, const Ten
 
 }  // namespace
 
-TEST_CASE("every exported operation has a case and an error case", "[generic]") {
+TEST_CASE("every exported operation has a case, an error case and a contract that its cases keep",
+          "[generic]") {
   std::set<std::string> cases;
   std::set<std::string> errors;
-  for (const OpCase& c : op_cases()) cases.insert(c.op);
+  std::set<std::string> differentiated;
+  for (const OpCase& c : op_cases()) {
+    cases.insert(c.op);
+    if (c.differentiable) differentiated.insert(c.op);
+  }
   for (const ErrorCase& e : error_cases()) errors.insert(e.op);
-  std::size_t count = 0;
-  const auto exported = [&](const std::string& name) {
-    ++count;
-    INFO(name);
-    CHECK(cases.count(name) == 1);
-    CHECK(errors.count(name) == 1);
-  };
-#define HEED_EXPORTED_OP(header, function) exported(#function);
-#include "exported_ops.inc"
-#undef HEED_EXPORTED_OP
-  WARN(count << " operations, " << op_cases().size() << " cases, " << error_cases().size() << " error cases");
+  const auto all = contracts();
+  for (const Contract& contract : all) {
+    INFO(contract.header << ": " << contract.op);
+    CHECK(cases.count(contract.op) == 1);
+    CHECK(errors.count(contract.op) == 1);
+    CHECK(!contract.equation.empty());
+    for (const char* part : {"Shapes", "DTypes", "Gradient", "Order", "Saves", "Throws"}) {
+      INFO(part);
+      REQUIRE(contract.parts.count(part) == 1);
+      CHECK(!contract.parts.at(part).empty());
+    }
+    // "any", or "–" for a result that is a constant.
+    const bool any = contract.parts.at("Order") == "any";
+    CHECK((any || contract.parts.at("Order").starts_with("–")));
+    CHECK(differentiated.count(contract.op) == (any ? 1 : 0));
+  }
+  WARN(all.size() << " operations, " << op_cases().size() << " cases, " << error_cases().size()
+                  << " error cases");
 }
 
 TEST_CASE("value: agrees with the reference in f64 and f32", "[generic]") {
@@ -162,42 +75,11 @@ TEST_CASE("value: agrees with the reference in f64 and f32", "[generic]") {
   });
 }
 
-TEST_CASE("gradient: gradcheck with random cotangents", "[generic]") {
-  for_each_case([](const OpCase& c) {
-    if (!c.differentiable) return;
-    const auto result = check::gradcheck(c.function, make_inputs(c, DType::f64, 2));
-    INFO(result.report());
-    REQUIRE(result.passed);
-  });
-}
-
-TEST_CASE("gradient: f32 agrees with f64", "[generic]") {
-  for_each_case([](const OpCase& c) {
-    if (!c.differentiable) return;
-    const Tensors a = make_inputs(c, DType::f64, 2);
-    const Tensors b = make_inputs(c, DType::f32, 2);
-    const Tensors ya = c.function(a);
-    const Tensors yb = c.function(b);
-    // The cotangents are drawn in each dtype from the same bits; ten times the value's bound, for the longer
-    // chain.
-    require_same_gradients(gradients_of(yb, wanted_of(b)), gradients_of(ya, wanted_of(a)),
-                           10 * c.f32_tolerance);
-  });
-}
-
-TEST_CASE("second gradient: gradcheck of the gradient", "[generic]") {
-  for_each_case([](const OpCase& c) {
-    if (!c.differentiable || !c.second_order) return;
-    const auto result = check::gradgradcheck(c.function, make_inputs(c, DType::f64, 3));
-    INFO(result.report());
-    REQUIRE(result.passed);
-  });
-}
-
-TEST_CASE("layout: strided, offset and expanded operands", "[generic]") {
+TEST_CASE("layout: strided, offset, backward and expanded operands", "[generic]") {
   for_each_case([](const OpCase& c) {
     const Tensors plain = make_inputs(c, DType::f64, 4);
     require_layout_independent(c, plain, map_all(plain, spread));
+    require_layout_independent(c, plain, map_all(plain, backwards));
     const Tensors expanded = map_all(plain, repeated);
     require_layout_independent(c, map_all(expanded, dense), expanded);
   });
@@ -219,8 +101,7 @@ TEST_CASE("no-grad records nothing and needs no graph", "[generic]") {
 }
 
 TEST_CASE("asking one gradient gives that one", "[generic]") {
-  for_each_case([](const OpCase& c) {
-    if (!c.differentiable) return;
+  for_each_differentiable_case([](const OpCase& c) {
     const Tensors inputs = make_inputs(c, DType::f64, 6);
     const Tensors wanted = wanted_of(inputs);
     const Tensors outputs = c.function(inputs);
@@ -233,8 +114,7 @@ TEST_CASE("asking one gradient gives that one", "[generic]") {
 }
 
 TEST_CASE("an overwritten operand or result never gives a wrong gradient", "[generic][report-6]") {
-  for_each_case([](const OpCase& c) {
-    if (!c.differentiable) return;
+  for_each_differentiable_case([](const OpCase& c) {
     const Tensors reference_inputs = make_inputs(c, DType::f64, 8);
     const Tensors reference = gradients_of(c.function(reference_inputs), wanted_of(reference_inputs));
     const std::size_t victims = reference_inputs.size() + 1;
@@ -255,8 +135,7 @@ TEST_CASE("an overwritten operand or result never gives a wrong gradient", "[gen
 }
 
 TEST_CASE("a second backward says that the graph is gone", "[generic][report-3]") {
-  for_each_case([](const OpCase& c) {
-    if (!c.differentiable) return;
+  for_each_differentiable_case([](const OpCase& c) {
     const Tensors inputs = make_inputs(c, DType::f64, 9);
     const Tensors outputs = c.function(inputs);
     if (!outputs[0].requires_grad() || outputs[0].is_leaf()) return;

@@ -35,14 +35,6 @@ Function ternary(std::function<Tensor(const Tensor&, const Tensor&, const Tensor
       [f = std::move(f)](const std::vector<Tensor>& x) { return std::vector<Tensor>{f(x[0], x[1], x[2])}; };
 }
 
-Reference elementwise(std::function<double(double)> f) {
-  return [f = std::move(f)](const std::vector<Array>& in) {
-    Array y = in[0];
-    for (double& v : y.values) v = f(v);
-    return y;
-  };
-}
-
 namespace {
 
 // Row-major position in `from` of element `flat` of a broadcast result.
@@ -57,17 +49,35 @@ std::size_t broadcast_position(const Shape& result, const Shape& from, std::int6
   return static_cast<std::size_t>(position);
 }
 
-}  // namespace
+struct ElementwiseUnary {
+  std::function<double(double)> f;
+  Array operator()(const std::vector<Array>& in) const {
+    Array y = in[0];
+    for (double& v : y.values) v = f(v);
+    return y;
+  }
+};
 
-Reference elementwise(std::function<double(double, double)> f) {
-  return [f = std::move(f)](const std::vector<Array>& in) {
+struct ElementwiseBinary {
+  std::function<double(double, double)> f;
+  Array operator()(const std::vector<Array>& in) const {
     Array y{broadcast_shapes("reference", in[0].shape, in[1].shape), {}};
     for (std::int64_t i = 0; i < element_count(y.shape); ++i) {
       y.values.push_back(f(in[0].values[broadcast_position(y.shape, in[0].shape, i)],
                            in[1].values[broadcast_position(y.shape, in[1].shape, i)]));
     }
     return y;
-  };
+  }
+};
+
+}  // namespace
+
+Reference elementwise(std::function<double(double)> f) { return ElementwiseUnary{std::move(f)}; }
+Reference elementwise(std::function<double(double, double)> f) { return ElementwiseBinary{std::move(f)}; }
+
+bool is_elementwise(const OpCase& c) {
+  return c.reference.target<ElementwiseUnary>() != nullptr ||
+         c.reference.target<ElementwiseBinary>() != nullptr;
 }
 
 std::vector<Tensor> make_inputs(const OpCase& op_case, DType dtype, std::uint64_t seed) {

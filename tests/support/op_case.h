@@ -30,9 +30,8 @@ using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 /// The first result, element by element, from the operands.
 using Reference = std::function<Array(const std::vector<Array>&)>;
 
-/// One use of an operation. The generic suite (tests/ops/generic_test.cpp) runs each through value, gradient,
-/// second gradient, strided, expanded and offset operands, no-grad, single gradients, overwritten saves,
-/// second backward, node count and thread count.
+/// One use of an operation. The generic suite (tests/ops/generic_*test.cpp) runs each through every row;
+/// docs/adding-an-op.md lists them.
 struct OpCase {
   std::string op;    ///< exported function, as listed by add_op
   std::string name;  ///< what is special about this case
@@ -44,8 +43,6 @@ struct OpCase {
   double f32_tolerance = 2e-6;
   /// Results without derivative (comparisons, indices): value rows only.
   bool differentiable = true;
-  /// False where the second derivative is not defined or zero everywhere by the operation's contract.
-  bool second_order = true;
 };
 
 /// A call that must throw `E` (checked by `matches`) with exactly this message.
@@ -76,9 +73,11 @@ Function unary(std::function<Tensor(const Tensor&)> f);
 Function binary(std::function<Tensor(const Tensor&, const Tensor&)> f);
 Function ternary(std::function<Tensor(const Tensor&, const Tensor&, const Tensor&)> f);
 
-/// Element-by-element references. The binary one broadcasts as NumPy does.
+/// Element-by-element references. The binary one broadcasts as NumPy does. The generic suite runs a case with such a
+/// reference at many lengths too.
 Reference elementwise(std::function<double(double)> f);
 Reference elementwise(std::function<double(double, double)> f);
+bool is_elementwise(const OpCase& op_case);
 
 /// Draws the operands of a case: `dtype` is that of its floating operands.
 std::vector<Tensor> make_inputs(const OpCase& op_case, DType dtype, std::uint64_t seed);
