@@ -10,46 +10,16 @@
 #include <heed/core/strided_loop.h>
 #include <heed/core/view.h>
 
+#include "../support/index_map.h"
+
 using namespace heed;
+using namespace heed::test;
 using Catch::Matchers::Message;
 
 namespace {
 
 constexpr std::int64_t max64 = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t min64 = std::numeric_limits<std::int64_t>::min();
-
-// A shape and, in row-major order, the place of each element in memory: what a view means.
-struct IndexMap {
-  Shape shape;
-  std::vector<std::int64_t> places;
-};
-
-// The multi-index of row-major element `i`.
-std::vector<std::int64_t> unravel(std::int64_t i, const Shape& shape) {
-  std::vector<std::int64_t> index(static_cast<std::size_t>(shape.rank()));
-  for (int k = shape.rank() - 1; k >= 0; --k) {
-    index[static_cast<std::size_t>(k)] = i % shape[k];
-    i /= shape[k];
-  }
-  return index;
-}
-
-std::int64_t ravel(const std::vector<std::int64_t>& index, const Shape& shape) {
-  std::int64_t i = 0;
-  for (int k = 0; k < shape.rank(); ++k) i = i * shape[k] + index[static_cast<std::size_t>(k)];
-  return i;
-}
-
-// The map whose element at a multi-index is that of `from` at source(multi-index).
-template <class Source>
-IndexMap gather(const IndexMap& from, const Shape& shape, Source&& source) {
-  IndexMap result{shape, {}};
-  for (std::int64_t i = 0; i < element_count(shape); ++i) {
-    const std::int64_t at = ravel(source(unravel(i, shape)), from.shape);
-    result.places.push_back(from.places.at(static_cast<std::size_t>(at)));
-  }
-  return result;
-}
 
 std::vector<std::int64_t> places_by_formula(const View& view) {
   std::vector<std::int64_t> places;
@@ -69,21 +39,6 @@ std::vector<std::int64_t> places_by_loop(const View& view) {
     for (std::int64_t i = 0; i < count; ++i) places.push_back(at[0] + i * step[0]);
   });
   return places;
-}
-
-// Python's slice.indices, element by element.
-std::vector<std::int64_t> sliced(std::int64_t n, std::optional<std::int64_t> start,
-                                 std::optional<std::int64_t> stop, std::int64_t step) {
-  const auto place = [&](std::int64_t i) { return i < 0 ? i + n : i; };
-  std::vector<std::int64_t> taken;
-  if (step > 0) {
-    const std::int64_t first = start ? std::max<std::int64_t>(place(*start), 0) : 0;
-    for (std::int64_t i = first; i < n && (!stop || i < place(*stop)); i += step) taken.push_back(i);
-  } else {
-    const std::int64_t first = start ? std::min(place(*start), n - 1) : n - 1;
-    for (std::int64_t i = first; i >= 0 && (!stop || i > place(*stop)); i += step) taken.push_back(i);
-  }
-  return taken;
 }
 
 class Fuzzer {
