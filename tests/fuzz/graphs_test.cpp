@@ -103,7 +103,7 @@ Trial trial_of(Check check) {
 
 TEST_CASE("random graphs have the gradients of their difference quotients", "[fuzz]") {
   run(600, 14, trial_of([](const check::Function& f, const std::vector<Tensor>& x) {
-        return check::gradcheck(f, x);
+        return check::gradcheck(f, x, {.atol = 1e-11});  // a graph may be constant but for rounding
       }));
 }
 
