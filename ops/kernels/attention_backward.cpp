@@ -130,7 +130,7 @@ HWY_INLINE void add_to_keys(const TileBits& tile, std::int64_t key, std::int64_t
     }
     const auto add = [&](const Rows<T>& to, std::int64_t wide, const T* weights, const T* rows) {
       for (std::int64_t c = 0; c < wide; c += Panel<T>::lanes) {
-        product(n, to[key + j] + c, to.stride, weights + j * block + begin, block, std::int64_t{1},
+        product(ByRowsOfAnyStride(), n, to[key + j] + c, weights + j * block + begin, block,
                 rows + begin * wide + c, wide, end - begin, true);
       }
     };
@@ -165,8 +165,8 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
       panel_logits<T>(b, key, lane, panel, w.q_turned, w.s, w.add, h.softcap > 0 ? w.slope : nullptr);
       const std::int64_t from = panel.begin * block + lane;
       const std::int64_t n = panel.end - panel.begin;
-      product(n, w.dp + from, block, h.v[key + panel.begin], h.v.stride, std::int64_t{1}, w.do_turned + lane,
-              block, h.value_size, false);
+      product(ByRows(), n, w.dp + from, h.v[key + panel.begin], h.v.stride, w.do_turned + lane, block,
+              h.value_size, false);
       if (h.keep.data != nullptr) b.template kept<P::lanes>(key, keys, lane, kept);
       const bool logits = g.logits.data != nullptr;
       const std::uint32_t* keep = h.keep.data != nullptr ? kept : nullptr;
@@ -180,8 +180,8 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
         clear_rows(x, panel.end, keys, lane);
       }
       if (g.dq.data != nullptr) {
-        product(h.size, w.dq + lane, block, h.k[key + panel.begin], std::int64_t{1}, h.k.stride, w.dp + from,
-                block, n, true);
+        product(ByColumns(), h.size, w.dq + lane, h.k[key + panel.begin], h.k.stride, w.dp + from, block, n,
+                true);
       }
     }
     add_to_keys(tile, key, keys, w, g);

@@ -169,7 +169,7 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
         }
       }
       if (h.keep.data != nullptr) drop(b, key, keys, lane, panel, s);
-      product(h.value_size, state.sums + lane, block, h.v[key + panel.begin], std::int64_t{1}, h.v.stride,
+      product(ByColumns(), h.value_size, state.sums + lane, h.v[key + panel.begin], h.v.stride,
               s + panel.begin * block + lane, block, panel.end - panel.begin, true);
     }
   }

@@ -38,49 +38,66 @@ struct Panel {
   static constexpr int lanes = vectors * vector;
 };
 
-// c[i][lanes] = (add ? c : 0) + Σ_p a[i·ai + p·ap] · b[p][lanes] for i < R.
-template <int R, class T>
-HWY_INLINE void product_rows(T* HWY_RESTRICT c, std::int64_t ldc, const T* HWY_RESTRICT a, std::int64_t ai,
-                             std::int64_t ap, const T* HWY_RESTRICT b, std::int64_t ldb, std::int64_t k,
-                             bool add) {
+// How a product reads its first factor, and the stride of c and b where it is known: constants save registers.
+struct ByRows {  // a(i, p) = a[i·lda + p]
+  static constexpr std::int64_t stride = block;
+  static constexpr bool transposed = false;
+};
+struct ByColumns {  // a(i, p) = a[p·lda + i]
+  static constexpr std::int64_t stride = block;
+  static constexpr bool transposed = true;
+};
+struct ByRowsOfAnyStride {
+  static constexpr std::int64_t stride = 0;
+  static constexpr bool transposed = false;
+};
+
+// c[i][lanes] = (add ? c : 0) + Σ_p a(i, p) · b[p][lanes] for i < R.
+template <int R, class Kind, class T>
+HWY_INLINE void product_rows(Kind, T* HWY_RESTRICT c, const T* HWY_RESTRICT a, std::int64_t lda,
+                             const T* HWY_RESTRICT b, std::int64_t given, std::int64_t k, bool add) {
   const hn::ScalableTag<T> d;
   constexpr int n = Panel<T>::vector;
+  const std::int64_t ld = Kind::stride > 0 ? Kind::stride : given;
   hn::Vec<decltype(d)> c0[R], c1[R];
   for (int i = 0; i < R; ++i) {
-    c0[i] = add ? hn::LoadU(d, c + i * ldc) : hn::Zero(d);
-    c1[i] = add ? hn::LoadU(d, c + i * ldc + n) : hn::Zero(d);
+    c0[i] = add ? hn::LoadU(d, c + i * ld) : hn::Zero(d);
+    c1[i] = add ? hn::LoadU(d, c + i * ld + n) : hn::Zero(d);
   }
   for (std::int64_t p = 0; p < k; ++p) {
-    const auto b0 = hn::LoadU(d, b + p * ldb);
-    const auto b1 = hn::LoadU(d, b + p * ldb + n);
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = hn::LoadU(d, b + n);
     for (int i = 0; i < R; ++i) {
-      const auto ai_p = hn::Set(d, a[i * ai + p * ap]);
-      c0[i] = hn::MulAdd(ai_p, b0, c0[i]);
-      c1[i] = hn::MulAdd(ai_p, b1, c1[i]);
+      const auto x = hn::Set(d, Kind::transposed ? a[i] : a[i * lda]);
+      c0[i] = hn::MulAdd(x, b0, c0[i]);
+      c1[i] = hn::MulAdd(x, b1, c1[i]);
     }
+    b += ld;
+    a += Kind::transposed ? lda : 1;
   }
   for (int i = 0; i < R; ++i) {
-    hn::StoreU(c0[i], d, c + i * ldc);
-    hn::StoreU(c1[i], d, c + i * ldc + n);
+    hn::StoreU(c0[i], d, c + i * ld);
+    hn::StoreU(c1[i], d, c + i * ld + n);
   }
 }
 
-template <int R, class T>
-HWY_INLINE void product_some(std::int64_t rows, T* c, std::int64_t ldc, const T* a, std::int64_t ai,
-                             std::int64_t ap, const T* b, std::int64_t ldb, std::int64_t k, bool add) {
-  if (rows == R) return product_rows<R>(c, ldc, a, ai, ap, b, ldb, k, add);
-  if constexpr (R > 1) product_some<R - 1>(rows, c, ldc, a, ai, ap, b, ldb, k, add);
+template <int R, class Kind, class T>
+HWY_INLINE void product_some(Kind kind, std::int64_t rows, T* c, const T* a, std::int64_t lda, const T* b,
+                             std::int64_t ld, std::int64_t k, bool add) {
+  if (rows == R) return product_rows<R>(kind, c, a, lda, b, ld, k, add);
+  if constexpr (R > 1) product_some<R - 1>(kind, rows, c, a, lda, b, ld, k, add);
 }
 
 // The same for any number of rows, cut into groups of nearly equal size: few accumulators would wait for each other.
-template <class T>
-HWY_NOINLINE void product(std::int64_t rows, T* c, std::int64_t ldc, const T* a, std::int64_t ai,
-                          std::int64_t ap, const T* b, std::int64_t ldb, std::int64_t k, bool add) {
+template <class Kind, class T>
+HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, const T* a, std::int64_t lda, const T* b,
+                          std::int64_t ld, std::int64_t k, bool add) {
   constexpr int most = Panel<T>::rows;
   std::int64_t i = 0;
   for (std::int64_t groups = (rows + most - 1) / most; groups > 0; --groups) {
     const std::int64_t n = (rows - i + groups - 1) / groups;
-    product_some<most>(n, c + i * ldc, ldc, a + i * ai, ai, ap, b, ldb, k, add);
+    product_some<most>(kind, n, c + i * (Kind::stride > 0 ? Kind::stride : ld),
+                       Kind::transposed ? a + i : a + i * lda, lda, b, ld, k, add);
     i += n;
   }
 }
@@ -341,8 +358,7 @@ HWY_INLINE void panel_logits(const Block<T>& b, std::int64_t key, std::int64_t l
   const AttentionHead<T>& h = b.head;
   const std::int64_t n = panel.end - panel.begin;
   T* at = s + panel.begin * block + lane;
-  product(n, at, block, h.k[key + panel.begin], h.k.stride, std::int64_t{1}, q_turned + lane, block, h.size,
-          false);
+  product(ByRows(), n, at, h.k[key + panel.begin], h.k.stride, q_turned + lane, block, h.size, false);
   if (h.softcap > 0) {
     const auto cap = hn::Set(d, h.softcap), inverse = hn::Set(d, T(1) / h.softcap), one = hn::Set(d, T(1));
     for (std::int64_t j = 0; j < n; ++j) {

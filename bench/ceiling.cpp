@@ -1,0 +1,83 @@
+#include "ceiling.h"
+
+#include <chrono>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace heed::bench {
+namespace {
+
+constexpr int chains = 12;  // more than latency times units: no addition waits for another
+constexpr long rounds = 20000;
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) float run_avx2() {
+  __m256 x[chains];
+  for (__m256& v : x) v = _mm256_set1_ps(0.5f);
+  const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
+  for (long i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m256& v : x) v = _mm256_fmadd_ps(v, a, b);
+  }
+  float sum = 0;
+  for (const __m256& v : x) sum += _mm256_cvtss_f32(v);
+  return sum;
+}
+
+__attribute__((target("avx512f"))) float run_avx512() {
+  __m512 x[chains];
+  for (__m512& v : x) v = _mm512_set1_ps(0.5f);
+  const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
+  for (long i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (__m512& v : x) v = _mm512_fmadd_ps(v, a, b);
+  }
+  float sum = 0;
+  for (const __m512& v : x) sum += _mm512_cvtss_f32(v);
+  return sum;
+}
+#endif
+
+float run_scalar() {
+  float x[chains];
+  for (float& v : x) v = 0.5f;
+  for (long i = 0; i < rounds; ++i) {
+    for (float& v : x) v = v * 0.999f + 0.001f;
+  }
+  float sum = 0;
+  for (const float v : x) sum += v;
+  return sum;
+}
+
+}  // namespace
+
+double fma_peak() {
+  float (*run)() = run_scalar;
+  int lanes = 1;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    run = run_avx512;
+    lanes = 16;
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    run = run_avx2;
+    lanes = 8;
+  }
+#endif
+  using Clock = std::chrono::steady_clock;
+  double best = 0;
+  volatile float sink = 0;
+  const auto start = Clock::now();
+  while (Clock::now() - start < std::chrono::milliseconds(50)) {
+    const auto before = Clock::now();
+    sink = run();
+    const double seconds = std::chrono::duration<double>(Clock::now() - before).count();
+    const double rate = 2.0 * chains * lanes * static_cast<double>(rounds) / seconds * 1e-9;
+    if (rate > best) best = rate;
+  }
+  static_cast<void>(sink);
+  return best;
+}
+
+}  // namespace heed::bench
