@@ -1,9 +1,4 @@
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-
-#include <fmt/format.h>
 
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
@@ -14,87 +9,116 @@
 namespace heed::train {
 namespace {
 
-void check_options(const SamplingOptions& options) {
-  check_value(options.temperature >= 0, "sample_token", "temperature", options.temperature, "0 or more");
-  check_value(options.top_k >= 0, "sample_token", "top_k", options.top_k, "0 or more");
-}
+using Ids = std::vector<std::int64_t>;
 
-std::vector<double> checked_logits(const Tensor& logits) {
-  check_floating("sample_token", "logits", logits);
-  check_rank("sample_token", "logits", logits, 1, 1);
-  const std::vector<double> values = visit_floating(logits.dtype(), [&]<class T>(std::type_identity<T>) {
-    const std::vector<T> elements = logits.to_vector<T>();
-    return std::vector<double>(elements.begin(), elements.end());
-  });
-  const auto nan = std::find_if(values.begin(), values.end(), [](double x) { return std::isnan(x); });
-  if (nan != values.end()) {
-    fail<ValueError>("sample_token", "a logit is NaN", fmt::format("that of token {}", nan - values.begin()));
+struct Sequence {
+  Ids tokens;
+  Generator random;
+  bool open = true;
+};
+
+// The model with the keys and values of what each sequence has shown it.
+class CachedModel {
+ public:
+  CachedModel(const nn::CausalLM& model, std::size_t batch)
+      : model_(model), caches_(model.make_caches(static_cast<std::int64_t>(batch))) {}
+
+  // The logits [vocab_size] of each sequence's next token; those of closed ones mean nothing.
+  std::vector<Tensor> next(const std::vector<Sequence>& sequences) {
+    slide(sequences);
+    const std::vector<std::span<const std::int64_t>> unseen = unseen_tokens(sequences);
+    Ids counts;
+    for (const auto& tokens : unseen) counts.push_back(static_cast<std::int64_t>(tokens.size()));
+    const Tensor logits = model_.decode(padded(unseen), caches_, counts);  // [B, T, vocab_size]
+    std::vector<Tensor> last;
+    for (std::size_t b = 0; b < unseen.size(); ++b) {
+      const Tensor rows = select(logits, 0, static_cast<std::int64_t>(b));
+      last.push_back(select(rows, 0, std::max<std::int64_t>(counts[b], 1) - 1));
+    }
+    return last;
   }
-  const bool open = std::any_of(values.begin(), values.end(),
-                                [](double x) { return x > -std::numeric_limits<double>::infinity(); });
-  if (!open) fail<ValueError>("sample_token", "no logit is above -inf", describe(logits));
-  return values;
-}
 
-// The k largest first, equal ones by their number, the rest in any order behind them.
-std::vector<std::size_t> candidates(const std::vector<double>& logits, std::int64_t top_k) {
-  std::vector<std::size_t> order(logits.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto k = static_cast<std::size_t>(top_k);
-  if (k == 0 || k >= order.size()) return order;
-  const auto before = [&](std::size_t a, std::size_t b) {
-    return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
-  };
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(), before);
-  order.resize(k);
-  std::sort(order.begin(), order.end());
-  return order;
+ private:
+  std::size_t context() const { return static_cast<std::size_t>(model_.options().context); }
+
+  // Where a sequence has outgrown the context its window begins elsewhere, and nothing cached holds.
+  void slide(const std::vector<Sequence>& sequences) {
+    Ids lengths = caches_[0].lengths();
+    for (std::size_t b = 0; b < sequences.size(); ++b) {
+      if (sequences[b].open && sequences[b].tokens.size() > context()) lengths[b] = 0;
+    }
+    for (nn::KVCache& cache : caches_) cache.truncate(lengths);
+  }
+
+  std::vector<std::span<const std::int64_t>> unseen_tokens(const std::vector<Sequence>& sequences) const {
+    std::vector<std::span<const std::int64_t>> unseen;
+    for (std::size_t b = 0; b < sequences.size(); ++b) {
+      const std::span<const std::int64_t> tokens = sequences[b].tokens;
+      const auto cached = static_cast<std::size_t>(caches_[0].lengths()[b]);
+      const std::span window = tokens.last(std::min(tokens.size(), context()));
+      unseen.push_back(sequences[b].open ? window.subspan(cached) : window.first(0));
+    }
+    return unseen;
+  }
+
+  static Tensor padded(const std::vector<std::span<const std::int64_t>>& rows) {
+    std::size_t longest = 0;
+    for (const auto& row : rows) longest = std::max(longest, row.size());
+    Tensor tokens =
+        zeros({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)}, DType::i64);
+    std::int64_t* data = tokens.mutable_data<std::int64_t>();
+    for (std::size_t b = 0; b < rows.size(); ++b)
+      std::copy(rows[b].begin(), rows[b].end(), data + b * longest);
+    return tokens;
+  }
+
+  const nn::CausalLM& model_;
+  std::vector<nn::KVCache> caches_;
+};
+
+std::vector<Sequence> begin(const std::vector<Ids>& prompts, Generator& generator) {
+  const RandomStream stream = generator.take();
+  std::vector<Sequence> sequences;
+  for (const Ids& prompt : prompts) {
+    if (prompt.empty()) fail<ValueError>("generate", "the prompt is empty", {}, "at least one token");
+    sequences.push_back({prompt, Generator(random_bits(stream, sequences.size()))});
+  }
+  return sequences;
 }
 
 }  // namespace
 
-std::int64_t sample_token(const Tensor& logits, const SamplingOptions& options, Generator& generator) {
-  check_options(options);
-  const std::vector<double> x = checked_logits(logits);
-  const double draw = uniform_from_bits<double>(random_bits(generator.take(), 0));
-  const auto largest = std::max_element(x.begin(), x.end());
-  if (options.temperature == 0) return largest - x.begin();
-
-  const std::vector<std::size_t> tokens = candidates(x, options.top_k);
-  std::vector<double> weights;
-  for (const std::size_t token : tokens) {
-    // Equal to the largest: weight 1 even where inf − inf would be NaN.
-    weights.push_back(x[token] == *largest ? 1.0 : std::exp((x[token] - *largest) / options.temperature));
+std::vector<Ids> generate_batch(const nn::CausalLM& model, const std::vector<Ids>& prompts,
+                                std::int64_t count, const SamplingOptions& options, Generator& generator,
+                                const OnToken& on_token) {
+  if (prompts.empty()) fail<ValueError>("generate", "there is no prompt", {}, "at least one");
+  check_value(count >= 0, "generate", "count", count, "0 or more");
+  check_sampling(options);
+  const NoGrad guard;
+  std::vector<Sequence> sequences = begin(prompts, generator);
+  CachedModel cached(model, prompts.size());
+  const auto is_open = [](const Sequence& sequence) { return sequence.open; };
+  for (std::int64_t i = 0; i < count && std::any_of(sequences.begin(), sequences.end(), is_open); ++i) {
+    const std::vector<Tensor> logits = cached.next(sequences);
+    for (std::size_t b = 0; b < sequences.size(); ++b) {
+      auto& [tokens, random, open] = sequences[b];
+      if (!open) continue;
+      tokens.push_back(sample_token(logits[b], options, random, tokens));
+      if (on_token) open = on_token(b, tokens.back());
+    }
   }
-  double point = draw * std::accumulate(weights.begin(), weights.end(), 0.0);
-  std::size_t chosen = 0;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (weights[i] == 0) continue;
-    chosen = tokens[i];  // rounding may carry the point past the last weight: then the last open token
-    if (point < weights[i]) break;
-    point -= weights[i];
+  std::vector<Ids> made;
+  for (std::size_t b = 0; b < prompts.size(); ++b) {
+    const Ids& tokens = sequences[b].tokens;
+    made.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(prompts[b].size()), tokens.end());
   }
-  return static_cast<std::int64_t>(chosen);
+  return made;
 }
 
-std::vector<std::int64_t> generate(const nn::CausalLM& model, std::span<const std::int64_t> prompt,
-                                   std::int64_t count, const SamplingOptions& options, Generator& generator,
-                                   const std::function<void(std::int64_t)>& on_token) {
-  if (prompt.empty()) fail<ValueError>("generate", "the prompt is empty", {}, "at least one token");
-  check_value(count >= 0, "generate", "count", count, "0 or more");
-  check_options(options);
-  const NoGrad guard;
-  const auto context = static_cast<std::size_t>(model.options().context);
-  std::vector<std::int64_t> tokens(prompt.begin(), prompt.end());
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::size_t length = std::min(tokens.size(), context);
-    const std::span<const std::int64_t> window(tokens.end() - static_cast<std::ptrdiff_t>(length),
-                                               tokens.end());
-    const Tensor logits = model(from_span(window, {static_cast<std::int64_t>(length)}));
-    tokens.push_back(sample_token(select(logits, 0, -1), options, generator));
-    if (on_token) on_token(tokens.back());
-  }
-  return {tokens.begin() + static_cast<std::ptrdiff_t>(prompt.size()), tokens.end()};
+Ids generate(const nn::CausalLM& model, std::span<const std::int64_t> prompt, std::int64_t count,
+             const SamplingOptions& options, Generator& generator, const OnToken& on_token) {
+  return generate_batch(model, {Ids(prompt.begin(), prompt.end())}, count, options, generator, on_token)
+      .front();
 }
 
 }  // namespace heed::train

@@ -7,29 +7,29 @@
 
 #include <heed/core/random.h>
 #include <heed/nn/causal_lm.h>
+#include <heed/train/sampling.h>
 
 namespace heed::train {
 
-struct SamplingOptions {
-  /// Logits are divided by it. 0 is greedy: the largest logit, the first of equals.
-  double temperature = 1;
-  /// Draw among the k largest logits, the first of equals; 0 means all.
-  std::int64_t top_k = 0;
-};
+/// Called with each new token of a sample; false ends that sample with this token.
+using OnToken = std::function<bool(std::size_t sample, std::int64_t token)>;
 
-/// Draws a token from softmax(logits / temperature), restricted to the top k. A token of probability zero is
-/// never drawn. Uses one draw of the generator, greedy or not.
-/// Throws    ValueError (temperature negative or NaN, top_k negative, a NaN among the logits, no logit above
-///           −inf, no logits), ShapeError (logits not [vocabulary]).
-std::int64_t sample_token(const Tensor& logits, const SamplingOptions& options, Generator& generator);
+/// Continues each prompt by up to `count` tokens and returns the new ones. Keys and values of tokens seen are cached; when
+/// the context is full the window slides: the model sees the last `context` tokens, at positions counted from
+/// the window's start, which fills the cache anew. Sample b draws from the stream (bits b of one draw of the
+/// generator), so its text depends on the generator, b and its prompt, not on the other samples. The
+/// repetition penalty is for all tokens of prompt and text. The model must be in evaluation mode.
+/// Throws    ValueError (no prompt or an empty one, negative count, the model in training mode, and as
+///           sample_token), IndexError (a token outside the vocabulary).
+std::vector<std::vector<std::int64_t>> generate_batch(const nn::CausalLM& model,
+                                                      const std::vector<std::vector<std::int64_t>>& prompts,
+                                                      std::int64_t count, const SamplingOptions& options,
+                                                      Generator& generator,
+                                                      const OnToken& on_token = nullptr);
 
-/// Continues a prompt by `count` tokens and returns the new ones. When the context is full the window slides:
-/// the model sees the last `context` tokens, at positions counted from the window's start. `on_token` is
-/// called with each new token. The model's mode is its caller's business; use eval().
-/// Throws    ValueError (empty prompt, negative count, and as sample_token), IndexError (a token outside the
-///           vocabulary).
+/// A batch of one prompt.
 std::vector<std::int64_t> generate(const nn::CausalLM& model, std::span<const std::int64_t> prompt,
                                    std::int64_t count, const SamplingOptions& options, Generator& generator,
-                                   const std::function<void(std::int64_t)>& on_token = nullptr);
+                                   const OnToken& on_token = nullptr);
 
 }  // namespace heed::train

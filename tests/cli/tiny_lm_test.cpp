@@ -101,6 +101,19 @@ TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSO
   CHECK_THAT(text.out, Catch::StartsWith("caf\u00e9"));
   CHECK(tiny_lm(folder, generate).out == text.out);
   CHECK(tiny_lm(folder, generate + " --temperature 0").status == 0);
+  const Outcome several =
+      tiny_lm(folder, generate + " --samples 3 --top-p 0.9 --min-p 0.05 --repetition-penalty 1.2 --top-k 5");
+  CHECK(several.status == 0);
+  CHECK(several.out.find("---\ncaf\u00e9") == 0);
+  const Outcome stopped = tiny_lm(folder, generate +
+                                              " --stop a --stop ' ' --stop t --stop e --stop n --stop d "
+                                              "--stop c --stop f --stop \u00e9 --stop '\n'");
+  CHECK(stopped.out == "caf\u00e9\n");
+  for (const char* flag : {"--top-p 2", "--min-p -1", "--repetition-penalty 0", "--samples 0", "--stop ''"}) {
+    const Outcome refused = tiny_lm(folder, generate + " " + flag);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, Contains(std::string(flag, std::string(flag).find(' '))));
+  }
   const Outcome unknown = tiny_lm(folder, "generate --model '" + run + "' --prompt X");
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.err, Contains("'X'"));

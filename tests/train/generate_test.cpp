@@ -1,5 +1,6 @@
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -15,12 +16,9 @@ using Catch::Contains;
 using heed::Generator;
 using heed::Tensor;
 using heed::train::generate;
-using heed::train::sample_token;
 using Ids = std::vector<std::int64_t>;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 heed::nn::CausalLM small_model(std::int64_t context = 16) {
   Generator generator(1);
@@ -30,85 +28,76 @@ heed::nn::CausalLM small_model(std::int64_t context = 16) {
   return model;
 }
 
-std::vector<int> histogram(const Tensor& logits, const heed::train::SamplingOptions& options, int draws) {
-  Generator generator(5);
-  std::vector<int> counts(static_cast<std::size_t>(logits.numel()));
-  for (int i = 0; i < draws; ++i) {
-    ++counts[static_cast<std::size_t>(sample_token(logits, options, generator))];
+// Text without a cache: the whole window through the model, each time. `least_gap` is by how much the likeliest token
+// led at the closest call.
+Ids without_cache(const heed::nn::CausalLM& model, Ids tokens, int count, double& least_gap) {
+  const heed::NoGrad guard;
+  const auto context = static_cast<std::size_t>(model.options().context);
+  Ids made;
+  for (int i = 0; i < count; ++i) {
+    const auto window = std::span<const std::int64_t>(tokens).last(std::min(tokens.size(), context));
+    const Tensor logits = model(heed::from_span(window, {static_cast<std::int64_t>(window.size())}));
+    auto last = heed::select(logits, 0, -1).to_vector<float>();
+    made.push_back(std::max_element(last.begin(), last.end()) - last.begin());
+    tokens.push_back(made.back());
+    std::nth_element(last.begin(), last.begin() + 1, last.end(), std::greater<>());
+    least_gap = std::min(least_gap, static_cast<double>(last[0] - last[1]));
   }
-  return counts;
+  return made;
+}
+
+Ids counting(std::size_t length) {
+  Ids tokens;
+  for (std::size_t i = 0; i < length; ++i) tokens.push_back(static_cast<std::int64_t>(i % 11));
+  return tokens;
 }
 
 }  // namespace
 
-TEST_CASE("temperature 0 takes the first of the largest") {
-  Generator generator(1);
-  CHECK(sample_token(heed::tensor({1.f, 3.f, 3.f, 2.f}), {.temperature = 0}, generator) == 1);
-  CHECK(sample_token(heed::tensor({1.0, 3.0, kInf}), {.temperature = 0}, generator) == 2);
-}
-
-TEST_CASE("tiny temperatures and top-k 1 are greedy without NaN") {
-  const Tensor logits = heed::tensor({1.0, 3.0, 2.999, -kInf});
-  for (const heed::train::SamplingOptions options :
-       {heed::train::SamplingOptions{.temperature = 1e-4}, heed::train::SamplingOptions{.temperature = 1e-30},
-        heed::train::SamplingOptions{.temperature = 1, .top_k = 1}}) {
-    CHECK(histogram(logits, options, 100) == std::vector<int>{0, 100, 0, 0});
-  }
-}
-
-TEST_CASE("tokens are drawn with their probabilities") {
-  const Tensor logits = heed::tensor({std::log(0.5), -kInf, std::log(0.3), std::log(0.2)});
-  const auto counts = histogram(logits, {}, 10000);
-  CHECK(counts[1] == 0);  // probability zero is never drawn
-  // 10 000 draws: the deviation of a count is at most 50
-  CHECK(counts[0] == Approx(5000).margin(200));
-  CHECK(counts[2] == Approx(3000).margin(200));
-  const auto cooled = histogram(logits, {.temperature = 0.5}, 10000);
-  CHECK(cooled[0] == Approx(10000 * 0.25 / 0.38).margin(200));  // squares of the probabilities
-  const auto two = histogram(logits, {.top_k = 2}, 10000);
-  CHECK(two[3] == 0);
-  CHECK(two[0] == Approx(6250).margin(200));
-  CHECK(histogram(logits, {.top_k = 100}, 100) == histogram(logits, {}, 100));
-}
-
-TEST_CASE("of equal logits top-k keeps the first") {
-  const auto counts = histogram(heed::tensor({1.0, 2.0, 1.0, 1.0}), {.top_k = 2}, 1000);
-  CHECK(counts[0] > 0);
-  CHECK(counts[2] + counts[3] == 0);
-}
-
-TEST_CASE("what cannot be sampled is refused") {
-  Generator generator(1);
-  const Tensor fine = heed::tensor({1.0, 2.0});
-  CHECK_THROWS_WITH(sample_token(heed::tensor({1.0, std::nan("")}), {}, generator),
-                    Contains("a logit is NaN, that of token 1"));
-  CHECK_THROWS_WITH(sample_token(heed::tensor({1.0, std::nan("")}), {.temperature = 0}, generator),
-                    Contains("a logit is NaN"));
-  CHECK_THROWS_AS(sample_token(heed::tensor({-kInf, -kInf}), {}, generator), heed::ValueError);
-  CHECK_THROWS_AS(sample_token(heed::zeros({0}), {}, generator), heed::ValueError);
-  CHECK_THROWS_AS(sample_token(heed::zeros({1, 2}), {}, generator), heed::ShapeError);
-  CHECK_THROWS_AS(sample_token(fine, {.temperature = -1}, generator), heed::ValueError);
-  CHECK_THROWS_AS(sample_token(fine, {.temperature = std::nan("")}, generator), heed::ValueError);
-  CHECK_THROWS_AS(sample_token(fine, {.top_k = -1}, generator), heed::ValueError);
-}
-
-TEST_CASE("past the context the window slides") {
+TEST_CASE("greedy text is the same with and without a cache, past the context too",
+          "[report-47][report-48]") {
   const auto model = small_model(16);
-  const heed::NoGrad guard;
-  for (const std::size_t length : {1u, 15u, 16u, 17u, 100u}) {
-    Ids tokens;
-    for (std::size_t i = 0; i < length; ++i) tokens.push_back(static_cast<std::int64_t>(i % 11));
-    Generator generator(1);
-    const Ids made = generate(model, tokens, 40, {.temperature = 0}, generator);
-    REQUIRE(made.size() == 40);
-    for (const std::int64_t next : made) {
-      const std::size_t begin = tokens.size() > 16 ? tokens.size() - 16 : 0;
-      const std::span<const std::int64_t> window = std::span<const std::int64_t>(tokens).subspan(begin);
-      const Tensor logits = model(heed::from_span(window, {static_cast<std::int64_t>(window.size())}));
-      CHECK(next == sample_token(heed::select(logits, 0, -1), {.temperature = 0}, generator));
-      tokens.push_back(next);
-    }
+  Generator generator(1);
+  std::vector<Ids> prompts;
+  std::vector<Ids> expected;
+  double least_gap = 1;
+  for (const std::size_t length : {1u, 7u, 15u, 16u, 17u, 100u}) {
+    prompts.push_back(counting(length));
+    expected.push_back(without_cache(model, prompts.back(), 50, least_gap));
+    CAPTURE(length);
+    CHECK(generate(model, prompts.back(), 50, {.temperature = 0}, generator) == expected.back());
   }
+  REQUIRE(least_gap > 1e-5);  // the rounding of float32 logits near 0.1 decides no token
+  CHECK(heed::train::generate_batch(model, prompts, 50, {.temperature = 0}, generator) == expected);
+}
+
+TEST_CASE("a sample of a batch depends on its place and prompt, not on its neighbours") {
+  const auto model = small_model(16);
+  const auto text = [&](const std::vector<Ids>& prompts) {
+    Generator generator(3);
+    return heed::train::generate_batch(model, prompts, 40, {}, generator);
+  };
+  const auto three = text({{1, 2}, {1, 2}, counting(20)});
+  CHECK(three[0] != three[1]);
+  CHECK(text({{1, 2}}).front() == three[0]);
+  CHECK(text({counting(30), {1, 2}})[1] == three[1]);
+}
+
+TEST_CASE("on_token ends a sample") {
+  const auto model = small_model(16);
+  Generator generator(3);
+  std::vector<int> calls(3);
+  const auto made = heed::train::generate_batch(model, {{1}, {2}, {3}}, 30, {}, generator,
+                                                [&](std::size_t sample, std::int64_t) {
+                                                  ++calls[sample];
+                                                  return sample == 2 || calls[sample] < 5 + 15 * int(sample);
+                                                });
+  CHECK(calls == std::vector<int>{5, 20, 30});
+  for (const std::size_t b : {0u, 1u, 2u}) CHECK(made[b].size() == static_cast<std::size_t>(calls[b]));
+  Generator again(3);
+  const auto whole = heed::train::generate_batch(model, {{1}, {2}, {3}}, 30, {}, again);
+  CHECK(whole[2] == made[2]);
+  CHECK(std::equal(made[0].begin(), made[0].end(), whole[0].begin()));
 }
 
 TEST_CASE("generated text depends on the seed alone", "[report-36]") {
@@ -128,7 +117,10 @@ TEST_CASE("generated text depends on the seed alone", "[report-36]") {
   CHECK(text(4) != first);
   Ids streamed;
   Generator generator(3);
-  generate(model, prompt, 30, {}, generator, [&](std::int64_t token) { streamed.push_back(token); });
+  generate(model, prompt, 30, {}, generator, [&](std::size_t, std::int64_t token) {
+    streamed.push_back(token);
+    return true;
+  });
   CHECK(streamed == first);
 }
 
@@ -139,4 +131,9 @@ TEST_CASE("generation refuses bad prompts") {
   CHECK_THROWS_AS(generate(model, Ids{11}, 1, {}, generator), heed::IndexError);
   CHECK_THROWS_AS(generate(model, Ids{1}, -1, {}, generator), heed::ValueError);
   CHECK(generate(model, Ids{1}, 0, {}, generator).empty());
+  CHECK_THROWS_WITH(heed::train::generate_batch(model, {}, 1, {}, generator), Contains("no prompt"));
+  CHECK_THROWS_WITH(heed::train::generate_batch(model, {{1}, {}}, 1, {}, generator), Contains("is empty"));
+  auto training = model.clone();
+  training.train();
+  CHECK_THROWS_WITH(generate(training, Ids{1}, 1, {}, generator), Contains("eval"));
 }
