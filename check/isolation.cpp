@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <heed/check/isolation.h>
+#include <heed/check/isolation_probe.h>
+#include <heed/check/isolation_tape.h>
+#include <heed/core/check.h>
+
+namespace heed::check {
+namespace {
+
+using Questions = std::vector<IsolationQuestion>;
+
+// These places of x may not reach the others of y.
+template <class Rule>
+IsolationQuestion question_of(const SequenceGrid& grid, const Rule& is_forbidden) {
+  IsolationQuestion question;
+  for (std::int64_t i = 0; i < grid.size(); ++i) {
+    question.forbidden.push_back(is_forbidden(grid.place(i)));
+    question.kept.push_back(!question.forbidden.back());
+  }
+  return question;
+}
+
+// Evenly spread, the first and the last included.
+Questions sample_of(const Questions& questions, std::int64_t most) {
+  const auto count = static_cast<std::int64_t>(questions.size());
+  if (count <= most) return questions;
+  Questions chosen;
+  for (std::int64_t i = 0; i < most; ++i) {
+    chosen.push_back(questions[static_cast<std::size_t>(most == 1 ? 0 : i * (count - 1) / (most - 1))]);
+  }
+  return chosen;
+}
+
+void name_leak(IsolationResult& result, const IsolationProbe& probe, IsolationWay way,
+               const IsolationQuestion& question) {
+  std::tie(result.from, result.to) = probe.first_pair(way, question);
+  const CarryingOp carrier = find_carrying_op(probe, question, result.from, result.to);
+  result.op = carrier.op;
+  result.scope = carrier.scope;
+}
+
+IsolationResult ask(std::string check, std::string in_words, const IsolationProbe& probe,
+                    const Questions& questions, const IsolationOptions& options) {
+  IsolationResult result{
+      .check = std::move(check), .problem = probe.problem(), .question = std::move(in_words)};
+  result.possible = static_cast<std::int64_t>(questions.size());
+  result.passed = result.problem.empty();
+  if (!result.passed) return result;
+  const Questions asked = sample_of(questions, options.max_questions);
+  // The pair comes from the way that says most about it.
+  for (const IsolationWay way :
+       {IsolationWay::gradient, IsolationWay::replacement, IsolationWay::planted_nan}) {
+    IsolationEvidence& evidence = result.evidence[static_cast<std::size_t>(way)];
+    evidence.not_asked = probe.obstacle(way);
+    if (!evidence.not_asked.empty()) continue;
+    for (const IsolationQuestion& question : asked) {
+      ++evidence.asked;
+      if (!probe.leaks(way, question)) continue;
+      ++evidence.leaks;
+      if (result.passed) name_leak(result, probe, way, question);
+      result.passed = false;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+IsolationResult check_causal(const SequenceModel& model, const Tensor& x, const IsolationOptions& options) {
+  const IsolationProbe probe("check_causal", model, x, options);
+  const SequenceGrid& grid = probe.grid();
+  check_value(grid.positions >= 2, "check_causal", "positions of x", grid.positions, "at least 2");
+  Questions questions;
+  for (std::int64_t cut = 1; cut < grid.positions; ++cut) {
+    questions.push_back(question_of(grid, [&](SequencePlace p) { return p.position >= cut; }));
+  }
+  return ask("check_causal", "no output hears a later position", probe, questions, options);
+}
+
+IsolationResult check_batch_isolation(const SequenceModel& model, const Tensor& x,
+                                      const IsolationOptions& options) {
+  const IsolationProbe probe("check_batch_isolation", model, x, options);
+  const SequenceGrid& grid = probe.grid();
+  check_value(grid.samples >= 2, "check_batch_isolation", "samples of x", grid.samples, "at least 2");
+  Questions questions;
+  for (std::int64_t sample = 0; sample < grid.samples; ++sample) {
+    questions.push_back(question_of(grid, [&](SequencePlace p) { return p.sample == sample; }));
+  }
+  return ask("check_batch_isolation", "no output hears another sample", probe, questions, options);
+}
+
+IsolationResult check_padding(const SequenceModel& model, const Tensor& x, const Tensor& lengths,
+                              const IsolationOptions& options) {
+  const IsolationProbe probe("check_padding", model, x, options);
+  const SequenceGrid& grid = probe.grid();
+  check_dtype("check_padding", "lengths", lengths, {DType::i64});
+  check_shape("check_padding", "lengths", lengths, {grid.samples}, "one length a sample");
+  const std::vector<std::int64_t> length = lengths.to_vector<std::int64_t>();
+  const auto is_padding = [&](SequencePlace p) {
+    return p.position >= length[static_cast<std::size_t>(p.sample)];
+  };
+  const IsolationQuestion question = question_of(grid, is_padding);
+  const auto padded = std::count(question.forbidden.begin(), question.forbidden.end(), true);
+  check_value(padded > 0 && padded < grid.size(), "check_padding", "places of padding", std::int64_t{padded},
+              "at least 1, and not all");
+  return ask("check_padding", "no output within its length hears the padding", probe, {question}, options);
+}
+
+IsolationResult check_documents(const SequenceModel& model, const Tensor& x, const Tensor& ids,
+                                const IsolationOptions& options) {
+  const IsolationProbe probe("check_documents", model, x, options);
+  const SequenceGrid& grid = probe.grid();
+  check_dtype("check_documents", "ids", ids, {DType::i64});
+  check_rank("check_documents", "ids", ids, 1, 2);
+  const bool by_sample = ids.rank() == 2;
+  check_shape("check_documents", "ids", ids,
+              by_sample ? Shape{grid.samples, grid.positions} : Shape{grid.positions},
+              "samples and positions of x");
+  const std::vector<std::int64_t> id = ids.to_vector<std::int64_t>();
+  const auto id_at = [&](SequencePlace p) {
+    return id[static_cast<std::size_t>((by_sample ? p.sample * grid.positions : 0) + p.position)];
+  };
+  const std::set<std::int64_t> documents(id.begin(), id.end());
+  check_value(documents.size() >= 2, "check_documents", "documents",
+              static_cast<std::int64_t>(documents.size()), "at least 2");
+  Questions questions;
+  for (const std::int64_t document : documents) {
+    questions.push_back(question_of(grid, [&](SequencePlace p) { return id_at(p) == document; }));
+  }
+  return ask("check_documents", "no output hears another document", probe, questions, options);
+}
+
+}  // namespace heed::check
