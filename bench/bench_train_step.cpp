@@ -29,8 +29,8 @@ void train_step(benchmark::State& state, const Config& c) {
                       .bias = false},
                      generator);
   const auto parameters = model.named_parameters();
-  train::AdamW optimizer(
-      train::decay_matrices_only(parameters, {.lr = 1e-4, .beta2 = 0.99, .weight_decay = 0.1}));
+  train::AdamW optimizer(parameters, {.lr = 1e-4, .beta2 = 0.99, .weight_decay = 0.1});
+  optimizer.decay_matrices_only();
   const Tensor tokens = randint(0, vocabulary, {c.batch, c.context}, generator);
   const Tensor targets = randint(0, vocabulary, {c.batch, c.context}, generator);
   reset_peak_bytes();

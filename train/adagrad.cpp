@@ -7,7 +7,7 @@
 namespace heed::train {
 
 Adagrad::Adagrad(nn::NamedTensors parameters, const AdagradOptions& options)
-    : Optimizer("Adagrad", std::move(parameters), options.lr, {options.initial_accumulator}),
+    : Optimizer("Adagrad", std::move(parameters), options.lr, {{"square_sum", options.initial_accumulator}}),
       options_(options) {
   check_value(options.lr_decay >= 0, "Adagrad", "lr_decay", options.lr_decay, "0 or more");
   check_value(options.epsilon >= 0, "Adagrad", "epsilon", options.epsilon, "0 or more");
@@ -17,9 +17,10 @@ Adagrad::Adagrad(nn::NamedTensors parameters, const AdagradOptions& options)
 }
 
 void Adagrad::update(Tensor& parameter, const Tensor& gradient, State& state) {
+  const double decay = state.decay(options_.weight_decay);
   const double rate = lr() / (1 + static_cast<double>(state.steps - 1) * options_.lr_decay);
   const auto rule = [&]<class T>(T& theta, T g, T& s) {
-    g += static_cast<T>(options_.weight_decay) * theta;
+    g += static_cast<T>(decay) * theta;
     s += g * g;
     theta -= static_cast<T>(rate) * g / (std::sqrt(s) + static_cast<T>(options_.epsilon));
   };

@@ -1,25 +1,11 @@
-#include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
 #include <heed/core/check.h>
-#include <heed/core/elements.h>
-#include <heed/core/factory.h>
-#include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>
-#include <heed/ops/cast.h>
 #include <heed/train/adamw.h>
 
 namespace heed::train {
 namespace {
-
-void check_options(const AdamWOptions& options) {
-  check_value(options.lr >= 0, "AdamW", "lr", options.lr, "0 or more");
-  check_value(options.beta1 >= 0 && options.beta1 < 1, "AdamW", "beta1", options.beta1, "0 <= beta1 < 1");
-  check_value(options.beta2 >= 0 && options.beta2 < 1, "AdamW", "beta2", options.beta2, "0 <= beta2 < 1");
-  check_value(options.epsilon >= 0, "AdamW", "epsilon", options.epsilon, "0 or more");
-  check_value(options.weight_decay >= 0, "AdamW", "weight_decay", options.weight_decay, "0 or more");
-}
 
 // The numbers of one update that are the same for every element, rounded once from double.
 template <class T>
@@ -72,69 +58,24 @@ void update_tensor(const AdamWOptions& options, std::int64_t steps, Tensor& para
   });
 }
 
-Tensor row_major(const Tensor& x) { return x.is_contiguous() ? x : copy_of(x); }
-
 }  // namespace
 
-AdamW::AdamW(std::vector<AdamWGroup> groups) : groups_(std::move(groups)) {
-  std::unordered_set<const TensorImpl*> seen;
-  for (const AdamWGroup& group : groups_) {
-    check_options(group.options);
-    for (const auto& [name, parameter] : group.parameters) {
-      check_floating("AdamW", name, parameter);
-      if (!parameter.requires_grad() || !parameter.is_leaf()) {
-        fail<GradError>("AdamW", "a parameter is no leaf that requires grad", name);
-      }
-      if (!seen.insert(parameter.impl()).second)
-        fail<ValueError>("AdamW", "a parameter is given twice", name);
-    }
-    moments_.emplace_back(group.parameters.size());
-  }
+AdamW::AdamW(nn::NamedTensors parameters, const AdamWOptions& options)
+    : Optimizer("AdamW", std::move(parameters), options.lr, {{"first_moment"}, {"second_moment"}}),
+      options_(options) {
+  check_value(options.beta1 >= 0 && options.beta1 < 1, "AdamW", "beta1", options.beta1, "0 <= beta1 < 1");
+  check_value(options.beta2 >= 0 && options.beta2 < 1, "AdamW", "beta2", options.beta2, "0 <= beta2 < 1");
+  check_value(options.epsilon >= 0, "AdamW", "epsilon", options.epsilon, "0 or more");
+  check_value(options.weight_decay >= 0, "AdamW", "weight_decay", options.weight_decay, "0 or more");
 }
 
-void AdamW::step() {
-  const NoGrad guard;
-  for (std::size_t k = 0; k < groups_.size(); ++k) {
-    AdamWGroup& group = groups_[k];
-    for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-      Tensor& parameter = group.parameters[i].second;
-      const Tensor gradient = parameter.grad();
-      if (!gradient.defined()) continue;
-      Moments& moments = moments_[k][i];
-      if (!moments.first.defined()) {
-        moments.first = zeros(parameter.shape(), parameter.dtype());
-        moments.second = zeros(parameter.shape(), parameter.dtype());
-      } else if (moments.first.dtype() != parameter.dtype()) {  // the module was converted meanwhile
-        moments.first = cast(moments.first, parameter.dtype());
-        moments.second = cast(moments.second, parameter.dtype());
-      }
-      ++moments.steps;
-      Tensor elements = row_major(parameter);
-      visit_floating(parameter.dtype(), [&]<class T>(std::type_identity<T>) {
-        update_tensor<T>(group.options, moments.steps, elements, moments.first, moments.second,
-                         row_major(gradient));
-      });
-      if (!parameter.is_contiguous()) parameter.copy_(elements);
-    }
-  }
-}
-
-void AdamW::zero_grad() {
-  for (AdamWGroup& group : groups_) {
-    for (auto& [name, parameter] : group.parameters) parameter.zero_grad();
-  }
-}
-
-void AdamW::set_lr(double lr) {
-  check_value(lr >= 0, "AdamW", "lr", lr, "0 or more");
-  for (AdamWGroup& group : groups_) group.options.lr = lr;
-}
-
-std::vector<AdamWGroup> decay_matrices_only(const nn::NamedTensors& parameters, const AdamWOptions& options) {
-  std::vector<AdamWGroup> groups(2, AdamWGroup{{}, options});
-  groups[1].options.weight_decay = 0;
-  for (const auto& named : parameters) groups[named.second.rank() >= 2 ? 0 : 1].parameters.push_back(named);
-  return groups;
+void AdamW::update(Tensor& parameter, const Tensor& gradient, State& state) {
+  AdamWOptions now = options_;
+  now.lr = lr();
+  now.weight_decay = state.decay(options_.weight_decay);
+  visit_floating(parameter.dtype(), [&]<class T>(std::type_identity<T>) {
+    update_tensor<T>(now, state.steps, parameter, state.slots[0], state.slots[1], gradient);
+  });
 }
 
 }  // namespace heed::train

@@ -7,7 +7,8 @@
 namespace heed::train {
 
 NAdam::NAdam(nn::NamedTensors parameters, const NAdamOptions& options)
-    : Optimizer("NAdam", std::move(parameters), options.lr, {0.0, 0.0}), options_(options) {
+    : Optimizer("NAdam", std::move(parameters), options.lr, {{"first_moment"}, {"second_moment"}}),
+      options_(options) {
   check_value(options.beta1 >= 0 && options.beta1 < 1, "NAdam", "beta1", options.beta1, "0 <= beta1 < 1");
   check_value(options.beta2 >= 0 && options.beta2 < 1, "NAdam", "beta2", options.beta2, "0 <= beta2 < 1");
   check_value(options.epsilon >= 0, "NAdam", "epsilon", options.epsilon, "0 or more");
@@ -16,6 +17,7 @@ NAdam::NAdam(nn::NamedTensors parameters, const NAdamOptions& options)
 }
 
 void NAdam::update(Tensor& parameter, const Tensor& gradient, State& state) {
+  const double decay = state.decay(options_.weight_decay);
   const auto mu = [this](std::int64_t t) {
     const double power = static_cast<double>(t) * options_.momentum_decay;
     return options_.beta1 * (1 - 0.5 * std::pow(0.96, power));
@@ -27,7 +29,7 @@ void NAdam::update(Tensor& parameter, const Tensor& gradient, State& state) {
   const double momentum_rate = lr() * next / (1 - product * next);
   const double correction = 1 / std::sqrt(1 - std::pow(options_.beta2, static_cast<double>(state.steps)));
   const auto rule = [&]<class T>(T& theta, T g, T& m, T& v) {
-    g += static_cast<T>(options_.weight_decay) * theta;
+    g += static_cast<T>(decay) * theta;
     m = static_cast<T>(options_.beta1) * m + static_cast<T>(1 - options_.beta1) * g;
     v = static_cast<T>(options_.beta2) * v + static_cast<T>(1 - options_.beta2) * g * g;
     const T spread = std::sqrt(v) * static_cast<T>(correction) + static_cast<T>(options_.epsilon);

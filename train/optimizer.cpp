@@ -9,11 +9,11 @@
 
 namespace heed::train {
 
-Optimizer::Optimizer(std::string name, nn::NamedTensors parameters, double lr, std::vector<double> initial)
+Optimizer::Optimizer(std::string name, nn::NamedTensors parameters, double lr, std::vector<Slot> slots)
     : name_(std::move(name)),
       parameters_(std::move(parameters)),
       states_(parameters_.size()),
-      initial_(std::move(initial)),
+      slots_(std::move(slots)),
       lr_(lr) {
   check_value(lr >= 0, name_, "lr", lr, "0 or more");
   std::unordered_set<const TensorImpl*> seen;
@@ -42,8 +42,8 @@ void Optimizer::step() {
 
 void Optimizer::prepare(State& state, const Tensor& parameter) const {
   if (state.slots.empty()) {
-    for (const double value : initial_) {
-      state.slots.push_back(full(parameter.shape(), value, parameter.dtype()));
+    for (const Slot& slot : slots_) {
+      state.slots.push_back(full(parameter.shape(), slot.initial, parameter.dtype()));
     }
   }
   for (Tensor& slot : state.slots) {  // the module may have been converted meanwhile
@@ -53,6 +53,10 @@ void Optimizer::prepare(State& state, const Tensor& parameter) const {
 
 void Optimizer::zero_grad() {
   for (auto& [path, parameter] : parameters_) parameter.zero_grad();
+}
+
+void Optimizer::decay_matrices_only() {
+  for (std::size_t i = 0; i < states_.size(); ++i) states_[i].decays = parameters_[i].second.rank() >= 2;
 }
 
 void Optimizer::set_lr(double lr) {

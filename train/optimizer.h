@@ -10,8 +10,8 @@
 
 namespace heed::train {
 
-/// Base of the optimizers of one set of options: it owns the list of parameters and, for each, the tensors of
-/// state that the rule keeps. A parameter without a gradient is skipped, its decay and its step count too.
+/// Base of the optimizers: it owns the list of parameters and, for each, the tensors of state that the rule keeps. A
+/// parameter without a gradient is skipped, its decay and its step count too.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -25,17 +25,36 @@ class Optimizer {
   /// The learning rate from now on. Throws    ValueError for a negative one.
   void set_lr(double lr);
   double lr() const { return lr_; }
+  /// Weight decay is for tensors of two or more axes from now on, not for the others (biases, gains).
+  void decay_matrices_only();
+
+  /// What the rule remembers, learning rate and options left out: `<parameter>.<name of the state>` in the shape and dtype of the
+  /// parameter, and `<parameter>.steps`, an i64 scalar. A parameter that was never stepped has none. The handles share
+  /// their elements with the optimizer.
+  nn::NamedTensors state_dict() const;
+  /// Takes copies of what state_dict() of an optimizer of the same kind and parameters gave: from here both step alike.
+  /// Strict: throws    ValueError that lists every problem; nothing is changed then.
+  void load_state_dict(const nn::NamedTensors& state);
 
  protected:
-  /// What the rule remembers of one parameter, in the parameter's shape and dtype.
-  struct State {
-    std::vector<Tensor> slots;
-    std::int64_t steps = 0;  ///< updates, the one under way included
+  /// One tensor that the rule keeps for each parameter, and what a new one is filled with.
+  struct Slot {
+    std::string name;
+    double initial = 0;
   };
 
-  /// `initial` holds the value that every slot of a new state is filled with. Throws    ValueError (a
-  /// parameter given twice, lr < 0), GradError (a parameter that is no leaf requiring grad), DTypeError.
-  Optimizer(std::string name, nn::NamedTensors parameters, double lr, std::vector<double> initial);
+  /// What the rule remembers of one parameter: the slots, in the parameter's shape and dtype.
+  struct State {
+    std::vector<Tensor> slots = {};
+    std::int64_t steps = 0;  ///< updates, the one under way included
+    bool decays = true;
+
+    double decay(double weight_decay) const { return decays ? weight_decay : 0; }
+  };
+
+  /// Throws    ValueError (a parameter given twice, lr < 0), GradError (a parameter that is no leaf requiring
+  /// grad), DTypeError.
+  Optimizer(std::string name, nn::NamedTensors parameters, double lr, std::vector<Slot> slots);
 
  private:
   /// The rule. `parameter` and `gradient` are row-major.
@@ -45,7 +64,7 @@ class Optimizer {
   std::string name_;
   nn::NamedTensors parameters_;
   std::vector<State> states_;  // one for each parameter
-  std::vector<double> initial_;
+  std::vector<Slot> slots_;
   double lr_;
 };
 

@@ -7,7 +7,9 @@
 namespace heed::train {
 
 RMSprop::RMSprop(nn::NamedTensors parameters, const RMSpropOptions& options)
-    : Optimizer("RMSprop", std::move(parameters), options.lr, {0.0, 0.0, 0.0}), options_(options) {
+    : Optimizer("RMSprop", std::move(parameters), options.lr,
+                {{"square_average"}, {"gradient_average"}, {"velocity"}}),
+      options_(options) {
   check_value(options.alpha >= 0 && options.alpha < 1, "RMSprop", "alpha", options.alpha, "0 <= alpha < 1");
   check_value(options.epsilon >= 0, "RMSprop", "epsilon", options.epsilon, "0 or more");
   check_value(options.weight_decay >= 0, "RMSprop", "weight_decay", options.weight_decay, "0 or more");
@@ -15,10 +17,11 @@ RMSprop::RMSprop(nn::NamedTensors parameters, const RMSpropOptions& options)
 }
 
 void RMSprop::update(Tensor& parameter, const Tensor& gradient, State& state) {
+  const double decay = state.decay(options_.weight_decay);
   const auto rule = [&, rate = lr()]<class T>(T& theta, T g, T& v, T& a, T& u) {
     const T alpha = static_cast<T>(options_.alpha);
     const T rest = static_cast<T>(1 - options_.alpha);
-    g += static_cast<T>(options_.weight_decay) * theta;
+    g += static_cast<T>(decay) * theta;
     v = alpha * v + rest * g * g;
     if (options_.centered) a = alpha * a + rest * g;
     u = static_cast<T>(options_.momentum) * u + g / (std::sqrt(v - a * a) + static_cast<T>(options_.epsilon));

@@ -5,7 +5,7 @@
 namespace heed::train {
 
 SGD::SGD(nn::NamedTensors parameters, const SGDOptions& options)
-    : Optimizer("SGD", std::move(parameters), options.lr, {0.0}), options_(options) {
+    : Optimizer("SGD", std::move(parameters), options.lr, {{"velocity"}}), options_(options) {
   check_value(options.momentum >= 0, "SGD", "momentum", options.momentum, "0 or more");
   check_value(options.weight_decay >= 0, "SGD", "weight_decay", options.weight_decay, "0 or more");
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
@@ -15,9 +15,10 @@ SGD::SGD(nn::NamedTensors parameters, const SGDOptions& options)
 
 void SGD::update(Tensor& parameter, const Tensor& gradient, State& state) {
   const bool first = state.steps == 1;
+  const double decay = state.decay(options_.weight_decay);
   update_elements<1>(parameter, gradient, state.slots, [&, rate = lr()]<class T>(T& theta, T g, T& u) {
     const T momentum = static_cast<T>(options_.momentum);
-    g += static_cast<T>(options_.weight_decay) * theta;
+    g += static_cast<T>(decay) * theta;
     u = first ? g : momentum * u + static_cast<T>(1 - options_.dampening) * g;
     const T direction = options_.nesterov ? g + momentum * u : u;
     theta -= static_cast<T>(rate) * (momentum == 0 ? g : direction);

@@ -52,8 +52,8 @@ int train_model(const TrainOptions& o) {
                   .bias = o.bias},
                  random);
   const auto parameters = model.named_parameters();
-  AdamW optimizer(
-      decay_matrices_only(parameters, {.lr = o.lr, .beta2 = 0.99, .weight_decay = o.weight_decay}));
+  AdamW optimizer(parameters, {.lr = o.lr, .beta2 = 0.99, .weight_decay = o.weight_decay});
+  optimizer.decay_matrices_only();
   const Schedule learning_rate =
       warmup_cosine({.lr = o.lr, .min_lr = o.min_lr, .warmup = o.warmup, .total = o.steps});
   const WindowLoader windows(text.training(), {.context = o.context, .batch = o.batch}, random);

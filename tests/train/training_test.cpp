@@ -42,7 +42,8 @@ Run run(int steps, double dropout = 0) {
   options.dropout = dropout;
   CausalLM model(options, random);
   const auto parameters = model.named_parameters();
-  train::AdamW optimizer(train::decay_matrices_only(parameters, {.lr = 3e-3}));
+  train::AdamW optimizer(parameters, {.lr = 3e-3});
+  optimizer.decay_matrices_only();
   const train::WindowLoader windows(tokens, {.context = 8, .batch = 4}, random);
   Run result;
   for (int step = 0; step < steps; ++step) {
