@@ -2,6 +2,8 @@
 // the FMA peak of the threads used, measured just before. The textbook form runs beside it in the same program.
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -51,9 +53,10 @@ void run(benchmark::State& state, const AttentionOptions& options, bool both, st
          double open) {
   const double peak = bench::fma_peak();
   const Operands x = operands(state.range(0), both, kv_heads);
+  const std::vector<Tensor> inputs{x.q, x.k, x.v};
   for (auto _ : state) {
     const Tensor y = attention(x.q, x.k, x.v, options).output;
-    if (both) backward(y, {.cotangent = x.cotangent});
+    if (both) benchmark::DoNotOptimize(grad(std::span(&y, 1), inputs, {.grad_outputs = {x.cotangent}}));
     benchmark::DoNotOptimize(y);
   }
   report(state, x.q, open, both ? 3.5 : 1, peak);
@@ -118,7 +121,11 @@ void window(benchmark::State& state) {
   const Tensor q = make(), k = make(), v = make();
   const Tensor cotangent = randn(q.shape(), generator);
   const AttentionOptions options{.mask = AttentionMask::causal() & AttentionMask::window(255, 0)};
-  for (auto _ : state) backward(attention(q, k, v, options).output, {.cotangent = cotangent});
+  const std::vector<Tensor> inputs{q, k, v};
+  for (auto _ : state) {
+    const Tensor y = attention(q, k, v, options).output;
+    benchmark::DoNotOptimize(grad(std::span(&y, 1), inputs, {.grad_outputs = {cotangent}}));
+  }
   state.counters["ns/key"] =
       benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(time) * 1e-9,
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);

@@ -61,7 +61,7 @@ void fill_deltas(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64
     T total = 0;
     if ((skip >> (i - first) & 1) == 0) {
       const T* row = out + i * o.strides()[o.rank() - 2];
-      for (std::int64_t c = 0; c < x.value_size; ++c) total += d_out[i][c] * row[c];
+      total = kernels::dot_row(d_out[i], row, x.value_size);
       if (pass.d_lse != nullptr) total -= pass.d_lse[(b * x.heads + h) * x.queries + i];
     }
     delta[i] = total;

@@ -25,7 +25,7 @@ struct Work {
   T *q_turned, *do_turned;        // [size][64], scaled; [value_size][64]
   T *q_rows, *do_rows;            // [64][wide], scaled; [64][value_wide]
   T* dq;                          // [size][64]
-  T *s, *dp, *add, *slope;        // tiles [key][64]
+  T *s, *dp, *logits, *slope;     // tiles [key][64]
 
   Work(const AttentionHead<T>& h, T* scratch) : wide(padded<T>(h.size)), value_wide(padded<T>(h.value_size)) {
     const auto take = [&](std::int64_t n) { return std::exchange(scratch, scratch + n); };
@@ -36,7 +36,7 @@ struct Work {
     dq = take(h.size * block);
     s = take(block * block);
     dp = take(block * block);
-    add = take(block * block);
+    logits = take(block * block);
     slope = take(block * block);
   }
 };
@@ -102,7 +102,7 @@ HWY_INLINE void panel_gradients(const Block<T>& b, std::int64_t lane, const Pane
           ds = hn::IfThenElseZero(open, ds);
         }
         hn::StoreU(weight, d, s);
-        if (logits) hn::StoreU(ds, d, w.add + j * block + at);
+        if (logits) hn::StoreU(ds, d, w.logits + j * block + at);
         hn::StoreU(h.softcap > 0 ? hn::Mul(ds, hn::LoadU(d, w.slope + j * block + at)) : ds, d, dp);
       }
     });
@@ -162,7 +162,7 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
         clear_rows(w.dp, 0, keys, lane);
         continue;
       }
-      panel_logits<T>(b, key, lane, panel, w.q_turned, w.s, w.add, h.softcap > 0 ? w.slope : nullptr);
+      panel_logits<T>(b, key, lane, panel, w.q_turned, w.s, h.softcap > 0 ? w.slope : nullptr);
       const std::int64_t from = panel.begin * block + lane;
       const std::int64_t n = panel.end - panel.begin;
       product(ByRows(), n, w.dp + from, h.v[key + panel.begin], h.v.stride, w.do_turned + lane, block,
@@ -172,7 +172,7 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
       const std::uint32_t* keep = h.keep.data != nullptr ? kept : nullptr;
       panel_gradients(b, lane, panel, keep, w, r, logits);
       if (logits && lane < b.count) {
-        transpose(g.logits[first + lane] + key + panel.begin, g.logits.stride, w.add + from, block, n,
+        transpose(g.logits[first + lane] + key + panel.begin, g.logits.stride, w.logits + from, block, n,
                   std::min<std::int64_t>(P::lanes, b.count - lane), T(1));
       }
       for (T* x : {w.s, w.dp}) {

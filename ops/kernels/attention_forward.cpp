@@ -39,6 +39,7 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
         const auto mask = lane_mask(d, panel.lanes[j], vector);
         open = hn::IfThenElseZero(mask, x);
         x = hn::IfThenElse(mask, x, closed);
+        hn::StoreU(x, d, s + j * block + at);
       }
       max = hn::Max(max, x);
       unusual = hn::MulAdd(open, hn::Zero(d), unusual);
@@ -64,14 +65,15 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
     for (std::int64_t j = begin; j < end; ++j) {
       const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
       auto e = exp_below_zero(d, x);
-      if constexpr (masked.value) e = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), e);
+      auto term = hn::Mul(e, x);
+      if constexpr (masked.value) {  // closed pairs are −inf, which exp ends before
+        const auto open = hn::Gt(x, hn::Set(d, T(-86)));
+        e = hn::IfThenElseZero(open, e);
+        term = hn::IfThenElseZero(open, term);
+      }
       hn::StoreU(e, d, s + j * block + at);
       sum = hn::Add(sum, e);
-      if (kMoment) {
-        auto term = hn::Mul(e, x);
-        if constexpr (masked.value) term = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), term);
-        moment = hn::Add(moment, term);
-      }
+      if (kMoment) moment = hn::Add(moment, term);
     }
   });
   hn::StoreU(sum, d, state.sum + at);
@@ -144,7 +146,6 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
   Softmax<T> state;
   state.sums = q_turned + h.size * block;
   T* s = state.sums + h.value_size * block;
-  T* add = s + block * block;
   std::fill_n(q_turned, h.size * block + h.value_size * block, T(0));
   transpose(q_turned, block, h.q[first], h.q.stride, b.count, h.size, h.scale);
   std::fill_n(state.max, block, -std::numeric_limits<T>::infinity());
@@ -160,7 +161,7 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
     if (tile.any == 0) continue;
     for (std::int64_t lane = 0; lane < block; lane += P::lanes) {
       if (!panel_bits<P::lanes>(tile, keys, lane, panel)) continue;
-      panel_logits<T>(b, key, lane, panel, q_turned, s, add, nullptr);
+      panel_logits<T>(b, key, lane, panel, q_turned, s, nullptr);
       for (int v = 0; v < P::vectors; ++v) {
         if (rows.moment != nullptr) {
           fold<true>(s, panel, lane, v, h.value_size, state);
@@ -184,7 +185,6 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
   const Block<T> b(h, first, 0);
   T* q_turned = scratch;
   T* s = q_turned + h.size * block;
-  T* add = s + block * block;
   std::fill_n(q_turned, h.size * block, T(0));
   transpose(q_turned, block, h.q[first], h.q.stride, b.count, h.size, h.scale);
   T shift[block], factor[block];
@@ -203,7 +203,7 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
     if (tile.any == 0) continue;
     for (std::int64_t lane = 0; lane < b.count; lane += P::lanes) {
       if (!panel_bits<P::lanes>(tile, keys, lane, panel)) continue;
-      panel_logits<T>(b, key, lane, panel, q_turned, s, add, nullptr);
+      panel_logits<T>(b, key, lane, panel, q_turned, s, nullptr);
       const bool full = panel.full();
       for (std::int64_t j = panel.begin; j < panel.end; ++j) {
         for (int v = 0; v < P::vectors; ++v) {

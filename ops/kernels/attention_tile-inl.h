@@ -103,48 +103,54 @@ HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, const T* a, std::i
 }
 
 // One square of `transpose`, as wide as a 128-bit vector.
-template <class D, class T>
+template <bool kAdd, class D, class T>
 HWY_INLINE void transpose_square(D d, T* to, [[maybe_unused]] std::int64_t ldt, const T* from,
                                  [[maybe_unused]] std::int64_t ldf, hn::Vec<D> factor) {
+  const auto put = [&](hn::Vec<D> x, T* at)
+                       HWY_ATTR { hn::StoreU(kAdd ? hn::Add(hn::LoadU(d, at), x) : x, d, at); };
   const auto r0 = hn::Mul(hn::LoadU(d, from), factor);
 #if HWY_TARGET == HWY_SCALAR
-  hn::StoreU(r0, d, to);
+  put(r0, to);
 #else
   const auto r1 = hn::Mul(hn::LoadU(d, from + ldf), factor);
   if constexpr (sizeof(T) == 8) {
-    hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
-    hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + ldt);
+    put(hn::InterleaveLower(d, r0, r1), to);
+    put(hn::InterleaveUpper(d, r0, r1), to + ldt);
   } else {
     const auto r2 = hn::Mul(hn::LoadU(d, from + 2 * ldf), factor);
     const auto r3 = hn::Mul(hn::LoadU(d, from + 3 * ldf), factor);
     const auto a0 = hn::InterleaveLower(d, r0, r2), a1 = hn::InterleaveLower(d, r1, r3);
     const auto b0 = hn::InterleaveUpper(d, r0, r2), b1 = hn::InterleaveUpper(d, r1, r3);
-    hn::StoreU(hn::InterleaveLower(d, a0, a1), d, to);
-    hn::StoreU(hn::InterleaveUpper(d, a0, a1), d, to + ldt);
-    hn::StoreU(hn::InterleaveLower(d, b0, b1), d, to + 2 * ldt);
-    hn::StoreU(hn::InterleaveUpper(d, b0, b1), d, to + 3 * ldt);
+    put(hn::InterleaveLower(d, a0, a1), to);
+    put(hn::InterleaveUpper(d, a0, a1), to + ldt);
+    put(hn::InterleaveLower(d, b0, b1), to + 2 * ldt);
+    put(hn::InterleaveUpper(d, b0, b1), to + 3 * ldt);
   }
 #endif
 }
 
-// to[j][i] = from[i][j] · factor for i < rows, j < columns.
-template <class T>
+// to[j][i] = (kAdd ? to[j][i] : 0) + from[i][j] · factor for i < rows, j < columns.
+template <bool kAdd = false, class T>
 HWY_NOINLINE void transpose(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, std::int64_t rows,
                             std::int64_t columns, T factor) {
   constexpr std::int64_t n = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
   const hn::FixedTag<T, n> d;
+  const auto single = [&](std::int64_t i, std::int64_t j) {
+    const T x = from[i * ldf + j] * factor;
+    to[j * ldt + i] = kAdd ? to[j * ldt + i] + x : x;
+  };
   std::int64_t i = 0;
   for (; i + n <= rows; i += n) {
     std::int64_t j = 0;
     for (; j + n <= columns; j += n) {
-      transpose_square(d, to + j * ldt + i, ldt, from + i * ldf + j, ldf, hn::Set(d, factor));
+      transpose_square<kAdd>(d, to + j * ldt + i, ldt, from + i * ldf + j, ldf, hn::Set(d, factor));
     }
     for (; j < columns; ++j) {
-      for (std::int64_t r = i; r < i + n; ++r) to[j * ldt + r] = from[r * ldf + j] * factor;
+      for (std::int64_t r = i; r < i + n; ++r) single(r, j);
     }
   }
   for (; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) to[j * ldt + i] = from[i * ldf + j] * factor;
+    for (std::int64_t j = 0; j < columns; ++j) single(i, j);
   }
 }
 
@@ -352,7 +358,7 @@ HWY_INLINE bool panel_bits(const TileBits& tile, std::int64_t keys, std::int64_t
 // `slope_of_cap`, if given, receives d logit / d scaled product.
 template <class T>
 HWY_INLINE void panel_logits(const Block<T>& b, std::int64_t key, std::int64_t lane, const PanelBits& panel,
-                             const T* q_turned, T* s, T* add, T* slope_of_cap) {
+                             const T* q_turned, T* s, T* slope_of_cap) {
   const hn::ScalableTag<T> d;
   using P = Panel<T>;
   const AttentionHead<T>& h = b.head;
@@ -374,14 +380,7 @@ HWY_INLINE void panel_logits(const Block<T>& b, std::int64_t key, std::int64_t l
   }
   if (h.bias.data != nullptr) {
     const std::int64_t rows = std::min<std::int64_t>(P::lanes, b.count - lane);
-    T* turned = add + panel.begin * block + lane;
-    transpose(turned, block, h.bias[b.first + lane] + key + panel.begin, h.bias.stride, rows, n, T(1));
-    for (std::int64_t j = 0; j < n; ++j) {
-      for (int v = 0; v < P::lanes; v += P::vector) {
-        T* x = at + j * block + v;
-        hn::StoreU(hn::Add(hn::LoadU(d, x), hn::LoadU(d, turned + j * block + v)), d, x);
-      }
-    }
+    transpose<true>(at, block, h.bias[b.first + lane] + key + panel.begin, h.bias.stride, rows, n, T(1));
   }
   if (h.slope != 0) {
     const auto slope = hn::Set(d, h.slope);
