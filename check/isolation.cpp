@@ -47,6 +47,7 @@ void name_leak(IsolationResult& result, const IsolationProbe& probe, IsolationWa
 
 IsolationResult ask(std::string check, std::string in_words, const IsolationProbe& probe,
                     const Questions& questions, const IsolationOptions& options) {
+  check_value(options.max_questions >= 1, check, "max_questions", options.max_questions, "at least 1");
   IsolationResult result{
       .check = std::move(check), .problem = probe.problem(), .question = std::move(in_words)};
   result.possible = static_cast<std::int64_t>(questions.size());

@@ -66,7 +66,7 @@ struct IsolationResult {
 // cannot be NaN, and their gradient is that of their embeddings; tokens are replaced by others that are not above the
 // largest one of x. Parameters are read and get no gradients.
 // Throws (all)  ShapeError (x without the time axis; y with other samples or positions), DTypeError (x boolean), ValueError
-//               (nothing that could leak, such as one sample in check_batch_isolation).
+//               (max_questions < 1; nothing that could leak, such as one sample in check_batch_isolation).
 
 /// No output at a position hears a later position. One question for each cut between two positions.
 IsolationResult check_causal(const SequenceModel& model, const Tensor& x,

@@ -40,8 +40,7 @@ Tensor other_numbers(const Tensor& x, Generator& generator) {
 Tensor other_tokens(const std::string& check, const Tensor& x, Generator& generator) {
   std::vector<std::int64_t> tokens = cast(x, DType::i64).to_vector<std::int64_t>();
   const std::int64_t largest = tokens.empty() ? 0 : *std::max_element(tokens.begin(), tokens.end());
-  check_value(largest >= 1, check, "the largest token of x", largest,
-              "at least 1: another one to replace by");
+  check_value(largest >= 1, check, "largest token of x", largest, "at least 1: another one to replace by");
   const auto steps = randint(1, largest + 1, x.shape(), generator).to_vector<std::int64_t>();
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = (tokens[i] + steps[i]) % (largest + 1);
   return cast(from_span(std::span<const std::int64_t>(tokens), x.shape()), x.dtype());

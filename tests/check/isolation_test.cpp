@@ -14,13 +14,11 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention.h>
 #include <heed/ops/concat.h>
-#include <heed/ops/dropout.h>
 #include <heed/ops/matmul.h>
 #include <heed/ops/slice.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
-#include <heed/ops/where.h>
 
 using namespace heed;
 using check::check_batch_isolation;
@@ -96,7 +94,6 @@ void require_leak(const IsolationResult& result, const std::string& op) {
 TEST_CASE("check_causal passes attention whose masks close the future") {
   require_pass(check_causal(attend(AttentionMask::causal()), sequence()));
   require_pass(check_causal(attend(AttentionMask::window(2, 0)), sequence()));
-  require_pass(check_causal(attend(AttentionMask::causal()), sequence(6, DType::f64)));
   for (const DType dtype : {DType::f32, DType::f64}) {
     const SequenceModel bare = [](const Tensor& x) {
       return attention(x, x, x, {.mask = AttentionMask::causal()}).output;
@@ -299,4 +296,81 @@ TEST_CASE("check_documents passes packed documents and finds their mask missing"
     require_leak(check_documents(attend(AttentionMask::causal()), sequence(), ids), "attention");
     require_leak(check_documents(attend({}), sequence(), ids), "attention");
   }
+}
+
+TEST_CASE("where nothing can be proven, the result says so and fails") {
+  auto calls = std::make_shared<int>(0);
+  const SequenceModel restless = [=](const Tensor& x) { return x * static_cast<double>(++*calls); };
+  const IsolationResult random = check_causal(restless, sequence());
+  REQUIRE_FALSE(random.passed);
+  REQUIRE(random.report().find(
+              "check_causal: nothing proven; two calls with the same x differ: output 0 at") == 0);
+  const SequenceModel constant = [](const Tensor& x) { return zeros(x.shape(), x.dtype()); };
+  REQUIRE(check_causal(constant, sequence()).report() ==
+          "check_causal: nothing proven; the output does not depend on x at all, so no leak could be seen");
+}
+
+TEST_CASE("a model without a tape is checked in two ways") {
+  const SequenceModel model = [](const Tensor& x) { return x.detach() * 2; };
+  const IsolationResult result = check_causal(model, sequence());
+  require_pass(result);
+  REQUIRE(result.by(IsolationWay::gradient).not_asked == "the output has no history");
+  REQUIRE(result.by(IsolationWay::gradient).asked == 0);
+  REQUIRE(result.report().find("not asked: the output has no history") != std::string::npos);
+}
+
+TEST_CASE("provers leave the caller's tensors alone") {
+  const auto m = module();
+  Tensor x = sequence();
+  x.set_requires_grad();
+  const auto before = x.to_vector<double>();
+  check_causal([&](const Tensor& z) { return m(z); }, x);
+  REQUIRE(x.to_vector<double>() == before);
+  REQUIRE_FALSE(x.grad().defined());
+  for (const auto& [name, parameter] : m.named_parameters()) REQUIRE_FALSE(parameter.grad().defined());
+}
+
+TEST_CASE("the result of a prover as JSON") {
+  const auto json = nlohmann::json::parse(check_causal(attend({}), sequence()).to_json());
+  REQUIRE(json["check"] == "check_causal");
+  REQUIRE(json["passed"] == false);
+  REQUIRE(json["possible"] == 5);
+  REQUIRE(json["evidence"].size() == 3);
+  REQUIRE(json["evidence"][1]["way"] == "vector-Jacobian product");
+  REQUIRE(json["evidence"][1]["leaks"] == 5);
+  REQUIRE(json["leak"]["from"] == nlohmann::json({{"sample", 0}, {"position", 1}}));
+  REQUIRE(json["leak"]["op"] == "attention");
+  const auto tokens_json = nlohmann::json::parse(
+      check_causal(
+          [m = std::make_shared<nn::CausalLM>(language_model(0))](const Tensor& t) { return (*m)(t); },
+          tokens())
+          .to_json());
+  REQUIRE(tokens_json["evidence"][0]["not_asked"] == "token ids cannot be NaN");
+  REQUIRE_FALSE(tokens_json.contains("leak"));
+}
+
+TEST_CASE("provers refuse what they cannot check") {
+  const SequenceModel identity = [](const Tensor& x) { return x * 1; };
+  REQUIRE_THROWS_WITH(
+      check_causal([](const Tensor& x) { return slice(x, 1, 1); }, sequence()),
+      "check_causal: the model's output has other samples or positions than x, x is [2, 6, 8] and "
+      "y is [2, 5, 8]; expected equal sizes of axes 0 and 1");
+  REQUIRE_THROWS_AS(check_causal(identity, zeros({2, 3}, DType::boolean)), DTypeError);
+  REQUIRE_THROWS_AS(check_causal(identity, zeros({2})), ShapeError);
+  REQUIRE_THROWS_WITH(
+      check_causal(identity, sequence(), {.time_axis = 0}),
+      "check_causal: bad time_axis, time_axis is 0; expected at least 1; axis 0 counts the samples");
+  REQUIRE_THROWS_WITH(check_causal(identity, sequence(1)),
+                      "check_causal: bad positions of x, positions of x is 1; expected at least 2");
+  REQUIRE_THROWS_WITH(check_causal(identity, zeros({1, 4}, DType::i64)),
+                      "check_causal: bad largest token of x, largest token of x is 0; expected at least 1: "
+                      "another one to replace by");
+  REQUIRE_THROWS_WITH(check_causal(identity, sequence(), {.max_questions = 0}),
+                      "check_causal: bad max_questions, max_questions is 0; expected at least 1");
+  REQUIRE_THROWS_AS(check_batch_isolation(identity, slice(sequence(), 0, 0, 1)), ValueError);
+  REQUIRE_THROWS_AS(check_padding(identity, sequence(), tensor<std::int64_t>({6, 6})), ValueError);
+  REQUIRE_THROWS_AS(check_padding(identity, sequence(), tensor<std::int64_t>({6})), ShapeError);
+  REQUIRE_THROWS_AS(check_padding(identity, sequence(), tensor({6.0, 3.0})), DTypeError);
+  REQUIRE_THROWS_AS(check_documents(identity, sequence(), zeros({6}, DType::i64)), ValueError);
+  REQUIRE_THROWS_AS(check_documents(identity, sequence(), zeros({5}, DType::i64)), ShapeError);
 }
