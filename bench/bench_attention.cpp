@@ -131,6 +131,17 @@ void window(benchmark::State& state) {
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+// One query over a cache of keys, as in decoding: keys and values are read once.
+void decode(benchmark::State& state) {
+  set_num_threads(1);
+  Generator generator(1);
+  const Tensor q = randn({1, heads, 1, head_size}, generator);
+  const Tensor k = randn({1, heads, state.range(0), head_size}, generator);
+  const Tensor v = randn({1, heads, state.range(0), head_size}, generator);
+  for (auto _ : state) benchmark::DoNotOptimize(attention(q, k, v, {.mask = AttentionMask::causal()}).output);
+  state.SetBytesProcessed(state.iterations() * 2 * k.numel() * 4);
+}
+
 // Bytes beyond operands, results and gradients at the worst moment.
 void memory(benchmark::State& state) {
   set_num_threads(1);
@@ -168,6 +179,7 @@ BENCHMARK(textbook)
     ->ArgsProduct({{256, 1024}, {1, 2}})
     ->UseRealTime();
 BENCHMARK(window)->ArgName("T")->RangeMultiplier(2)->Range(4096, 65536)->Unit(benchmark::kMillisecond);
+BENCHMARK(decode)->ArgName("T")->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMicrosecond);
 BENCHMARK(memory)->ArgName("T")->Arg(16384)->Iterations(1)->Unit(benchmark::kMillisecond);
 #define HEED_BENCH_OPTION(name)                                           \
   BENCHMARK_CAPTURE(option, name##_forward, #name, false)->Apply(length); \

@@ -62,7 +62,8 @@ bool forward(bool careful, const Tensor& q, const Tensor& k, const Tensor& v, co
   T* w = data(weights);
   const auto out_at = sample_offsets(output);
   const std::int64_t blocks = given.blocks();
-  const std::int64_t scratch = kernels::attention_scratch(given.size, given.value_size);
+  const std::int64_t scratch = std::max(kernels::attention_scratch(given.size, given.value_size),
+                                        given.queries == 1 ? 2 * given.keys : 0);
 
   const auto run = [&](std::int64_t b, std::int64_t h, std::int64_t first, T* memory) {
     const kernels::AttentionHead<T> head = finite.head<T>(b, h);
@@ -75,8 +76,12 @@ bool forward(bool careful, const Tensor& q, const Tensor& k, const Tensor& v, co
     const kernels::Rows<T> to{
         out + out_at[static_cast<std::size_t>(b)] + h * output.strides()[output.rank() - 3],
         output.strides()[output.rank() - 2]};
-    const std::uint64_t odd = reached_by_odd_rows<T>(given, b, h, first, q_odd, k_odd, v_odd) |
-                              kernels::attention_forward(head, first, to, state, memory);
+    std::uint64_t odd = reached_by_odd_rows<T>(given, b, h, first, q_odd, k_odd, v_odd);
+    if (given.queries == 1) {
+      odd |= static_cast<std::uint64_t>(!kernels::attention_query(head, 0, to[0], state, memory));
+    } else {
+      odd |= kernels::attention_forward(head, first, to, state, memory);
+    }
     const kernels::Rows<T> w_rows{w == nullptr ? nullptr : w + row * given.keys, given.keys};
     if (w != nullptr) kernels::attention_weights(head, first, state, w_rows, memory);
     if (odd == 0) return;
@@ -91,7 +96,8 @@ bool forward(bool careful, const Tensor& q, const Tensor& k, const Tensor& v, co
   };
   const std::int64_t tasks = given.samples * given.heads * blocks;
   // Products of a block with all keys; a chunk is worth waking a thread for.
-  const std::int64_t work = kernels::attention_block * given.keys * (given.size + given.value_size);
+  const std::int64_t work =
+      std::min(kernels::attention_block, given.queries) * given.keys * (given.size + given.value_size);
   const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / work);
   parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
     Tensor memory = empty({scratch}, q.dtype());

@@ -56,6 +56,11 @@ template <class T>
 std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,
                                 const AttentionRows<T>& rows, T* scratch);
 
+/// One query alone, as in decoding: keys lie along the lanes. Scratch: 2 · keys. False if a result is not finite.
+template <class T>
+bool attention_query(const AttentionHead<T>& head, std::int64_t query, T* output,
+                     const AttentionRows<T>& rows, T* scratch);
+
 /// P of one block of queries from max and sum, zeros on closed pairs.
 template <class T>
 void attention_weights(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<T>& rows,
