@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <heed/core/check.h>
+#include <heed/io/atomic_file.h>
+#include <heed/io/read_file.h>
+#include <heed/io/safetensors.h>
+#include <heed/train/checkpoint.h>
+
+namespace heed::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "heed-checkpoint/1";
+constexpr std::string_view kPrefix = "step-";
+
+[[noreturn]] void fail_loading(const fs::path& path, const std::string& reason) {
+  fail<IoError>("load_checkpoint", fmt::format("'{}': {}", path.string(), reason));
+}
+
+// The content of a checkpoint's JSON file, whose own checksum has been compared.
+Json read_record(const fs::path& path) {
+  Json record = Json::parse(io::read_json_object(path));
+  const Json checksum = record.value("checksum", Json());
+  record.erase("checksum");
+  if (record.value("format", Json()) != Json(kFormat)) {
+    fail_loading(path, fmt::format("is not of the format {}", kFormat));
+  }
+  if (checksum != Json(io::text_checksum(record.dump()))) fail_loading(path, "its checksum does not fit");
+  return record;
+}
+
+std::optional<double> loss_of(const Json& record) {
+  const Json& loss = record.at("validation_loss");
+  return loss.is_null() ? std::nullopt : std::optional(loss.get<double>());
+}
+
+// A name that no file has, so that an older checkpoint of this step stays whole until its JSON is replaced.
+std::string free_name(const fs::path& folder, const std::string& stem) {
+  std::string name = stem + ".safetensors";
+  for (int i = 2; fs::exists(folder / name); ++i) name = fmt::format("{}.{}.safetensors", stem, i);
+  return name;
+}
+
+nn::NamedTensors load_tensors(const fs::path& path, const Json& record) {
+  const fs::path name = record.at("file").get<std::string>();
+  if (name.filename() != name) fail_loading(path, "names tensors in another folder");
+  const fs::path file = path.parent_path() / name;
+  std::error_code code;
+  const auto bytes = fs::file_size(file, code);
+  if (code) fail_loading(file, code.message());
+  const auto expected = record.at("bytes").get<std::uint64_t>();
+  if (bytes != expected) fail_loading(file, fmt::format("has {} bytes instead of {}", bytes, expected));
+  if (io::file_checksum(file) != record.at("checksum").get<std::string>()) {
+    fail_loading(file, "its checksum does not fit");
+  }
+  return io::SafetensorsFile(file).load_all();
+}
+
+bool is_checkpoint(const fs::path& path) {
+  return path.filename().string().starts_with(kPrefix) && path.extension() == ".json";
+}
+
+// What a checkpoint's writing may leave: tensors and temporary files.
+bool may_be_litter(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return (name.starts_with(kPrefix) && path.extension() == ".safetensors") ||
+         (name.starts_with("." + std::string(kPrefix)) && name.find(".tmp-") != std::string::npos);
+}
+
+}  // namespace
+
+void Checkpoint::put(std::string_view part, const nn::NamedTensors& state) {
+  for (const auto& [name, value] : state) tensors.emplace_back(fmt::format("{}.{}", part, name), value);
+}
+
+nn::NamedTensors Checkpoint::part(std::string_view part) const {
+  const std::string prefix = std::string(part) + ".";
+  nn::NamedTensors state;
+  for (const auto& [name, value] : tensors) {
+    if (name.starts_with(prefix)) state.emplace_back(name.substr(prefix.size()), value);
+  }
+  return state;
+}
+
+Checkpoint load_checkpoint(const fs::path& json_file) {
+  const Json record = read_record(json_file);
+  try {
+    Checkpoint checkpoint;
+    checkpoint.step = record.at("step").get<std::int64_t>();
+    checkpoint.random = {record.at("random").at("seed").get<std::uint64_t>(),
+                         record.at("random").at("offset").get<std::uint64_t>()};
+    checkpoint.validation_loss = loss_of(record);
+    checkpoint.config = record.at("config").dump();
+    checkpoint.tensors = load_tensors(json_file, record.at("tensors"));
+    return checkpoint;
+  } catch (const Json::exception&) {
+    fail_loading(json_file, "a field is missing or of the wrong kind");
+  }
+}
+
+CheckpointFolder::CheckpointFolder(fs::path folder, std::int64_t keep)
+    : folder_(std::move(folder)), keep_(keep) {
+  check_value(keep >= 1, "CheckpointFolder", "keep", keep, "at least 1");
+}
+
+fs::path CheckpointFolder::save(const Checkpoint& checkpoint) {
+  const Json config = Json::parse(checkpoint.config, nullptr, false);
+  if (!config.is_object()) fail<ValueError>("save checkpoint", "config is no JSON object");
+  std::error_code code;
+  fs::create_directories(folder_, code);
+  if (code) {
+    fail<IoError>("save checkpoint", fmt::format("cannot make '{}'", folder_.string()), code.message());
+  }
+  const std::string stem = fmt::format("{}{:08}", kPrefix, checkpoint.step);
+  const std::string name = free_name(folder_, stem);
+  io::write_safetensors(folder_ / name, checkpoint.tensors, {{"format", kFormat}});
+  const std::optional<double>& loss = checkpoint.validation_loss;
+  Json record = {{"format", kFormat},
+                 {"step", checkpoint.step},
+                 {"random", {{"seed", checkpoint.random.seed}, {"offset", checkpoint.random.offset}}},
+                 {"validation_loss", loss && std::isfinite(*loss) ? Json(*loss) : Json()},
+                 {"config", config},
+                 {"tensors",
+                  {{"file", name},
+                   {"bytes", fs::file_size(folder_ / name)},
+                   {"checksum", io::file_checksum(folder_ / name)}}}};
+  record["checksum"] = io::text_checksum(record.dump());
+  fs::path path = folder_ / (stem + ".json");
+  io::write_file(path, record.dump(2) + "\n");
+  prune(path);
+  return path;
+}
+
+std::vector<fs::path> CheckpointFolder::list() const {
+  std::vector<fs::path> paths;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(folder_, code)) {
+    if (is_checkpoint(entry.path())) paths.push_back(entry.path());
+  }
+  // By number: longer names are later steps.
+  std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
+    const std::string x = a.filename().string();
+    const std::string y = b.filename().string();
+    return x.size() != y.size() ? x.size() < y.size() : x < y;
+  });
+  return paths;
+}
+
+std::optional<Checkpoint> CheckpointFolder::latest(
+    const std::function<void(const std::string&)>& on_problem) const {
+  std::vector<fs::path> paths = list();
+  if (paths.empty()) return std::nullopt;
+  std::string first_problem;
+  for (; !paths.empty(); paths.pop_back()) {
+    try {
+      return load_checkpoint(paths.back());
+    } catch (const IoError& error) {
+      if (first_problem.empty()) first_problem = error.what();
+      if (on_problem) on_problem(error.what());
+    }
+  }
+  fail<IoError>("load_checkpoint", fmt::format("'{}' has no whole checkpoint", folder_.string()),
+                first_problem);
+}
+
+std::optional<fs::path> CheckpointFolder::best() const {
+  std::optional<fs::path> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const fs::path& path : list()) {
+    try {
+      const double loss = loss_of(read_record(path)).value_or(std::numeric_limits<double>::infinity());
+      if (std::isinf(loss) || loss > least) continue;
+      least = loss;
+      best = path;
+    } catch (const std::exception&) {
+      continue;  // a broken one is not the best
+    }
+  }
+  return best;
+}
+
+void CheckpointFolder::prune(const fs::path& saved) const {
+  std::error_code ignored;  // what cannot be removed now is removed the next time
+  std::vector<fs::path> paths = list();
+  while (paths.back() != saved) {  // of a run that went on from further back
+    fs::remove(paths.back(), ignored);
+    paths.pop_back();
+  }
+  const std::optional<fs::path> kept_best = best();
+  const std::size_t excess = paths.size() - std::min(paths.size(), static_cast<std::size_t>(keep_));
+  std::set<fs::path> named;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (i < excess && paths[i] != kept_best) {
+      fs::remove(paths[i], ignored);
+      continue;
+    }
+    try {
+      named.insert(folder_ / read_record(paths[i]).at("tensors").at("file").get<std::string>());
+    } catch (const std::exception&) {
+      return;  // which tensors a broken one names cannot be told: remove none
+    }
+  }
+  std::vector<fs::path> litter;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    if (may_be_litter(entry.path()) && named.count(entry.path()) == 0) litter.push_back(entry.path());
+  }
+  for (const fs::path& path : litter) fs::remove(path, ignored);
+}
+
+}  // namespace heed::train
