@@ -141,34 +141,39 @@ TEST_CASE("gradient: strided, offset, backward and expanded cotangents", "[gener
   });
 }
 
-// Operands of three values each, so that many are equal, and 0 is among them where the range of the case has it. Moved
-// together they stay equal, so a tie is no kink in that direction, and its shares must add up to the derivative.
+// Operands of two values each, so that many elements are equal, and 0 is among them where the range of the case has it;
+// drawn from the range of each or, so that operands tie with each other, all from that of the first. Moved together equal
+// elements stay equal, so a tie is no kink in that direction, and its shares must add up to the derivative.
 TEST_CASE("gradient: at ties, moved together", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
-    const auto tied = [&](DType dtype) {
+    const auto of_first = std::find_if(c.inputs.begin(), c.inputs.end(), [](const Input& x) {
+      return x.dtype == DType::f32 && x.differentiable;
+    });
+    for (const bool common : {false, true}) {
       OpCase few = c;
       for (Input& input : few.inputs) {
         if (!input.values.empty()) continue;
+        const Input& range = common && input.dtype == DType::f32 ? *of_first : input;
         for (std::int64_t i = 0; i < element_count(input.shape); ++i) {
           const double share = 0.25 * static_cast<double>(1 + i * i % 3);
-          input.values.push_back(static_cast<float>(input.low + share * (input.high - input.low)));
+          input.values.push_back(static_cast<float>(range.low + share * (range.high - range.low)));
         }
       }
-      return make_inputs(few, dtype, 19);
-    };
-    const Tensors inputs = tied(DType::f64);
-    const Function moved = [&](const Tensors& t) {
-      return c.function(
-          map_all(inputs, [&](const Tensor& x) { return x.requires_grad() ? add(x.detach(), t[0]) : x; }));
-    };
-    const auto result = check::gradcheck(moved, {zeros({}, DType::f64).set_requires_grad()});
-    INFO(result.report());
-    // At a jump there is no derivative, and outside of its domain a function is not finite.
-    REQUIRE(result.verdict != check::Verdict::differs);
-    if (result.verdict == check::Verdict::not_finite) return;
-    const Tensors small = tied(DType::f32);
-    require_same_gradients(gradients_of(c.function(small), wanted_of(small)),
-                           gradients_of(c.function(inputs), wanted_of(inputs)), 10 * c.f32_tolerance);
+      const Tensors inputs = make_inputs(few, DType::f64, 19);
+      const Function moved = [&](const Tensors& t) {
+        return c.function(
+            map_all(inputs, [&](const Tensor& x) { return x.requires_grad() ? add(x.detach(), t[0]) : x; }));
+      };
+      const auto result = check::gradcheck(moved, {zeros({}, DType::f64).set_requires_grad()});
+      CAPTURE(common);
+      INFO(result.report());
+      // At a jump there is no derivative, and outside of its domain a function is not finite.
+      REQUIRE(result.verdict != check::Verdict::differs);
+      if (result.verdict == check::Verdict::not_finite) continue;
+      const Tensors small = make_inputs(few, DType::f32, 19);
+      require_same_gradients(gradients_of(c.function(small), wanted_of(small)),
+                             gradients_of(c.function(inputs), wanted_of(inputs)), 10 * c.f32_tolerance);
+    }
   });
 }
 
