@@ -64,6 +64,24 @@ Schedule warmup_cosine(const WarmupCosineOptions& options) {
   });
 }
 
+Schedule warmup_stable_decay(const WarmupStableDecayOptions& options) {
+  constexpr std::string_view op = "warmup_stable_decay";
+  require_rate(op, "lr", options.lr);
+  require_minimum(op, options.min_lr, options.lr);
+  require_count(op, "warmup", options.warmup, 0);
+  require_count(op, "decay", options.decay, 0);
+  require_count(op, "total", options.total, 1);
+  require(options.decay <= options.total - options.warmup, op, "decay", static_cast<double>(options.decay),
+          fmt::format("at most total {} less warmup {}", options.total, options.warmup));
+  return schedule(op, [options](std::int64_t step) {
+    const auto& [lr, min_lr, warmup, decay, total] = options;
+    if (step < warmup) return lr * ratio(step + 1, warmup + 1);
+    if (step >= total) return decay == 0 ? lr : min_lr;
+    const std::int64_t late = step - (total - decay);
+    return late <= 0 ? lr : lr + (min_lr - lr) * ratio(late, decay);
+  });
+}
+
 Schedule step_decay(const StepOptions& options) {
   constexpr std::string_view op = "step_decay";
   require_rate(op, "lr", options.lr);

@@ -22,6 +22,18 @@ struct WarmupCosineOptions {
 ///         f = min(1, (t − warmup) / max(1, total − warmup))         from then on.
 Schedule warmup_cosine(const WarmupCosineOptions& options);
 
+struct WarmupStableDecayOptions {
+  double lr = 1e-3;
+  double min_lr = 0;
+  std::int64_t warmup = 100;
+  std::int64_t decay = 400;
+  std::int64_t total = 2000;
+};
+
+/// lr(t) = lr (t+1) / (warmup+1)   for t < warmup,   lr   until total − decay, and from there along a line to
+/// min_lr at t = total and ever after. Throws    ValueError when warmup + decay is more than total.
+Schedule warmup_stable_decay(const WarmupStableDecayOptions& options);
+
 struct StepOptions {
   double lr = 1e-3;
   std::int64_t step_size = 1;

@@ -133,7 +133,7 @@ TEST_CASE("a state that does not fit is refused whole, with every problem") {
   CHECK_THROWS_WITH(optimizer.load_state_dict(state),
                     Contains("'matrix.first_moment' is f32[5, 3], not f32[3, 5]") &&
                         Contains("'matrix.second_moment' is missing") &&
-                        Contains("'matrix.other' belongs to no parameter") &&
+                        Contains("'matrix.other' belongs to nothing") &&
                         Contains("'gain.first_moment' is f32[5], not f64[5]") &&
                         Contains("'gain.steps' is given twice") && Contains("does not fit AdamW"));
   CHECK(optimizer.state_dict()[0].second.to_vector<float>() == before);
