@@ -6,6 +6,7 @@
 #define HEED_OPS_KERNELS_LANES_TOGGLE
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -26,9 +27,33 @@ HWY_INLINE void for_lanes(D d, std::int64_t n, Body&& body) {
   if (i < n) body(i, static_cast<std::size_t>(n - i));
 }
 
+// The first `count` lanes from memory, zeros behind. Below AVX2 a masked load is an aligned whole one, which may neither be
+// aligned nor end inside the array; there the lanes pass through a buffer.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_some(D d, const T* from, std::size_t count) {
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)] = {};
+  std::copy_n(from, count, lanes);
+  return hn::Load(d, lanes);
+#endif
+}
+
+template <class D, class T>
+HWY_INLINE void store_some(hn::Vec<D> v, D d, T* to, std::size_t count) {
+#if HWY_TARGET <= HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+#else
+  HWY_ALIGN T lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  std::copy_n(lanes, count, to);
+#endif
+}
+
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load(D d, const T* from, std::size_t count) {
-  return count == hn::Lanes(d) ? hn::LoadU(d, from) : hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  return count == hn::Lanes(d) ? hn::LoadU(d, from) : load_some(d, from, count);
 }
 
 template <class D, class T>
@@ -36,7 +61,7 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* to, std::size_t count) {
   if (count == hn::Lanes(d)) {
     hn::StoreU(v, d, to);
   } else {
-    hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+    store_some(v, d, to, count);
   }
 }
 
@@ -44,8 +69,7 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* to, std::size_t count) {
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_or(D d, const T* from, std::size_t count, T fill) {
   if (count == hn::Lanes(d)) return hn::LoadU(d, from);
-  const auto inside = hn::FirstN(d, count);
-  return hn::IfThenElse(inside, hn::MaskedLoad(inside, d, from), hn::Set(d, fill));
+  return hn::IfThenElse(hn::FirstN(d, count), load_some(d, from, count), hn::Set(d, fill));
 }
 
 template <class D, class T>

@@ -266,6 +266,8 @@ TEST_CASE("float32 blocks match float64 at all lengths, with NaN around and in c
   const auto one_of = [&](const std::vector<std::int64_t>& all) {
     return all[static_cast<std::size_t>(draw.below(static_cast<std::int64_t>(all.size())))];
   };
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed)
+  // Once in full; where an instruction set was chosen, the other lanes are what is new.
+  const std::uint64_t count = std::getenv("HEED_SIMD") == nullptr ? 2000 : 100;
+  for (std::uint64_t seed = 1; seed <= count; ++seed)
     compare_lengths(one_of(lengths), one_of(lengths), one_of(sizes), seed);
 }
