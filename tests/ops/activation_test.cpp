@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <string>
 
 #include <catch2/catch.hpp>
 
@@ -10,6 +11,7 @@
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
 #include <heed/ops/activation.h>
+#include <heed/ops/kernels/targets.h>
 
 #include "../support/op_case.h"
 
@@ -129,6 +131,10 @@ TEST_CASE("f32 kernels keep a relative error of a few roundings, tails included"
     double low, high;
     double roundings;  // of 2^-24
   };
+  // Without a fused multiply-add the rounding of the exponent, up to 12.5² / 2 and 2 · 56, cannot be put back: it comes out
+  // magnified by just that number.
+  const std::string best = kernels::simd_targets().front();
+  const bool fused = best != "SSE4" && best != "SCALAR";
   // Two units in the last place are 4 roundings; the product and, where the value itself is a product of an
   // exponential and a quotient, two more operations add one each.
   const Row rows[] = {
@@ -136,8 +142,8 @@ TEST_CASE("f32 kernels keep a relative error of a few roundings, tails included"
       {erf, [](double v) { return std::erf(v); }, -5, 5, 4},
       {sigmoid, logistic, -80, 80, 5},
       {silu, [](double v) { return v * logistic(v); }, -80, 80, 6},
-      {[](const Tensor& x) { return gelu(x); }, gelu_exact, -12.5, 12, 8},
-      {[](const Tensor& x) { return gelu(x, Gelu::tanh); }, gelu_by_logistic, -9, 12, 8},
+      {[](const Tensor& x) { return gelu(x); }, gelu_exact, -12.5, 12, fused ? 8.0 : 90},
+      {[](const Tensor& x) { return gelu(x, Gelu::tanh); }, gelu_by_logistic, -9, 12, fused ? 8.0 : 120},
   };
   for (const Row& row : rows) {
     std::vector<float> points;
