@@ -69,13 +69,6 @@ Operands operands_of(const Call& call) {
   return result;
 }
 
-/// Query i of sample b stands on key lengths[b] − queries + i and sees none
-/// after it: boolean [B, 1, Lq, Lk].
-Tensor causal_from_the_end(const Tensor& lengths, std::int64_t queries, std::int64_t keys) {
-  const Tensor last = add(along_axis(arange(0, queries), 2, 4), along_axis(sub(lengths, queries), 0, 4));
-  return le(along_axis(arange(0, keys), 3, 4), last);
-}
-
 AttentionMask mask_of(const Call& call, const Operands& operands) {
   AttentionMask mask;
   if (operands.mask.defined()) {
@@ -83,12 +76,14 @@ AttentionMask mask_of(const Call& call, const Operands& operands) {
     mask = boolean ? AttentionMask::attend(operands.mask) : AttentionMask::bias(operands.mask);
   }
   if (operands.lengths.defined()) mask = mask & AttentionMask::key_lengths(operands.lengths);
-  if (!call.attributes.flag("is_causal")) return mask;
-  if (operands.lengths.defined() && !call.at(4).defined()) {
-    const Tensor open = causal_from_the_end(operands.lengths, operands.q.size(2), operands.k.size(2));
-    return mask & AttentionMask::attend(open);
-  }
-  return (mask & AttentionMask::causal()).query_start(operands.past);
+  const bool causal = call.attributes.flag("is_causal");
+  const std::int64_t left = call.attributes.integer("left_window_size", -1);
+  const std::int64_t right = call.attributes.integer("right_window_size", -1);
+  if (causal) mask = mask & AttentionMask::causal();
+  if (left >= 0 || right >= 0) mask = mask & AttentionMask::window(left, right);
+  // The first query follows the past; where lengths are given instead, the last one stands on the last key of its sample.
+  if (operands.lengths.defined() && !call.at(4).defined()) return mask;
+  return mask.query_start(operands.past);
 }
 
 /// The logits as ONNX shows them: 0 products, 1 after the softcap, 2 with mask
