@@ -177,6 +177,39 @@ TEST_CASE("gradient: at ties, moved together", "[generic]") {
   });
 }
 
+// What is transposed by mistake has the wrong shape, unless its axes are of one size. Operands that must differ in size are
+// refused, and left out.
+TEST_CASE("gradient: operands whose axes are all of one size", "[generic]") {
+  for_each_differentiable_case([](const OpCase& c) {
+    OpCase square = c;
+    for (Input& input : square.inputs) {
+      if (!input.values.empty()) return;
+      for (std::int64_t& size : input.shape) size = 3;
+    }
+    const Tensors inputs = make_inputs(square, DType::f64, 21);
+    try {
+      c.function(inputs);
+    } catch (const Error&) {
+      return;
+    }
+    require_passed(check::gradcheck(c.function, inputs));
+    require_passed(check::gradgradcheck(c.function, inputs, {.extrapolate = false}));
+  });
+}
+
+// A rule may take another path when a cotangent is absent.
+TEST_CASE("gradient: of each result alone", "[generic]") {
+  for_each_differentiable_case([](const OpCase& c) {
+    const Tensors inputs = make_inputs(c, DType::f64, 22);
+    const Tensors outputs = c.function(inputs);
+    for (std::size_t i = 0; i < outputs.size() && outputs.size() > 1; ++i) {
+      if (!outputs[i].requires_grad()) continue;
+      CAPTURE(i);
+      require_passed(check::gradcheck([&](const Tensors& x) { return Tensors{c.function(x)[i]}; }, inputs));
+    }
+  });
+}
+
 TEST_CASE("second gradient: strided operands", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     const Tensors plain = make_inputs(c, DType::f64, 20);
