@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -18,28 +19,43 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kBadInput = 2;
 
+struct Command {
+  tiny_lm::TrainOptions train;
+  tiny_lm::GenerateOptions generate;
+  bool trains = false;
+};
+
 int complain(std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   fmt::print(stderr, "tiny_lm: {}\n", message);
   return status;
 }
 
-int run(int argc, char** argv) {
+// What the command line says, put over what is in the options already. The status to end with, or none.
+std::optional<int> parse(int argc, char** argv, Command& command) {
   CLI::App app("Trains a small language model, one character at a time, and lets it write.");
   app.require_subcommand(1);
-  tiny_lm::TrainOptions train_options;
   CLI::App* train = app.add_subcommand("train", "Learn a text, step by step, and show what was learned");
-  tiny_lm::add_train_options(*train, train_options);
-  tiny_lm::GenerateOptions generate_options;
+  tiny_lm::add_train_options(*train, command.train);
   CLI::App* generate = app.add_subcommand("generate", "Let a trained model write");
-  tiny_lm::add_generate_options(*generate, generate_options);
+  tiny_lm::add_generate_options(*generate, command.generate);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return complain(std::string(error.what()) + " (see tiny_lm --help)", kBadInput);
   }
-  return train->parsed() ? tiny_lm::train_model(train_options) : tiny_lm::generate_text(generate_options);
+  command.trains = train->parsed();
+  return std::nullopt;
+}
+
+int run(int argc, char** argv) {
+  Command command;
+  if (const auto status = parse(argc, argv, command)) return *status;
+  if (!command.trains) return tiny_lm::generate_text(command.generate);
+  tiny_lm::load_settings(command.train);
+  if (const auto status = parse(argc, argv, command)) return *status;  // flags win over files
+  return tiny_lm::train_model(command.train);
 }
 
 }  // namespace

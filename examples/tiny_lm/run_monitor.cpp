@@ -1,41 +1,88 @@
 #include "run_monitor.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <sstream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
 #include <heed/core/error.h>
+#include <heed/io/atomic_file.h>
+#include <heed/io/read_file.h>
 
 namespace tiny_lm {
 namespace {
 
 constexpr std::size_t kLastSteps = 100;
 
-std::unique_ptr<heed::train::JsonlLog> new_log(const std::filesystem::path& folder) {
-  if (folder.empty()) return nullptr;
-  std::error_code code;
-  std::filesystem::create_directories(folder, code);
-  if (!code) std::filesystem::remove(folder / "log.jsonl", code);
-  if (code) {
-    heed::fail<heed::IoError>("train", fmt::format("cannot write to the folder '{}'", folder.string()),
-                              code.message());
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// The lines of an earlier run's log that belong to its first `steps` steps, a torn or foreign one left out.
+std::vector<std::string> lines_of(const fs::path& log, std::int64_t steps) {
+  std::vector<std::string> lines;
+  if (steps == 0 || !fs::exists(log)) return lines;
+  std::istringstream text(heed::io::read_file(log));
+  for (std::string line; std::getline(text, line);) {
+    const Json entry = Json::parse(line, nullptr, false);
+    const bool ours = entry.is_object() && entry.contains("step") && entry["step"].is_number_integer();
+    if (ours && entry["step"].get<std::int64_t>() <= steps) lines.push_back(line);
   }
-  return std::make_unique<heed::train::JsonlLog>(folder / "log.jsonl");
+  return lines;
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (!code) return;
+  heed::fail<heed::IoError>("train", fmt::format("cannot write to the folder '{}'", folder.string()),
+                            code.message());
+}
+
+double number_in(const Json& entry, const char* name) {
+  const Json value = entry.value(name, Json());
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
 
-RunMonitor::RunMonitor(const TrainOptions& options)
-    : tokens_per_step_(options.batch * options.context),
-      log_(new_log(options.out)),
-      progress_({.total = options.steps}) {}
+RunMonitor::RunMonitor(const TrainOptions& options, std::int64_t steps_done)
+    : tokens_per_step_(options.batch * options.context * options.accumulate),
+      steps_(steps_done),
+      progress_({.total = std::max(options.steps, steps_done + 1), .first_step = steps_done}) {
+  if (options.out.empty()) return;
+  make_folder(options.out);
+  const fs::path path = options.out / "log.jsonl";
+  const std::vector<std::string> kept = lines_of(path, steps_done);
+  for (const std::string& line : kept) take_up(line);
+  heed::io::write_file(path, kept.empty() ? "" : fmt::format("{}\n", fmt::join(kept, "\n")));
+  log_ = std::make_unique<heed::train::JsonlLog>(path);
+}
+
+void RunMonitor::take_up(const std::string& line) {
+  const Json entry = Json::parse(line);
+  const auto step = entry["step"].get<double>();
+  if (entry.contains("loss")) {
+    train_curve_.push_back({step, number_in(entry, "loss")});
+    lr_curve_.push_back({step, number_in(entry, "lr")});
+    milliseconds_.push_back(number_in(entry, "ms"));
+  } else {
+    validation_curve_.push_back({step, number_in(entry, "val_loss")});
+  }
+}
+
+bool RunMonitor::validated() const {
+  return !validation_curve_.empty() && validation_curve_.back().step == static_cast<double>(steps_);
+}
 
 void RunMonitor::begin_step() { began_ = Clock::now(); }
 
 void RunMonitor::end_step(double loss, double lr) {
   const std::chrono::duration<double, std::milli> duration = Clock::now() - began_;
+  ++steps_;
   milliseconds_.push_back(duration.count());
   const auto step = static_cast<double>(steps());
   train_curve_.push_back({step, loss});
@@ -56,6 +103,7 @@ double RunMonitor::evaluate(const std::function<double()>& validation_loss) {
 
 double RunMonitor::median_milliseconds() const {
   std::vector<double> sorted = milliseconds_;
+  if (sorted.empty()) return 0;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   return *middle;

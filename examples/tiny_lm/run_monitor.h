@@ -17,8 +17,9 @@ namespace tiny_lm {
 /// Watches a run: the progress line, the log, the time of each step, the curves of the report.
 class RunMonitor {
  public:
-  /// Makes the folder of the options, if there is one, and begins its log anew. Throws    IoError.
-  explicit RunMonitor(const TrainOptions& options);
+  /// Makes the folder of the options, if there is one. Its log begins anew, or of a run that goes on keeps the first
+  /// `steps_done` steps. Throws    IoError.
+  RunMonitor(const TrainOptions& options, std::int64_t steps_done);
 
   void begin_step();
   void end_step(double loss, double lr);
@@ -26,8 +27,10 @@ class RunMonitor {
   double evaluate(const std::function<double()>& validation_loss);
   void end_line() { progress_.end_line(); }
 
-  std::int64_t steps() const { return static_cast<std::int64_t>(milliseconds_.size()); }
-  /// Of a step, without evaluation.
+  std::int64_t steps() const { return steps_; }
+  /// Whether the last step was followed by an evaluation.
+  bool validated() const;
+  /// Of a step, without evaluation; 0 before the first.
   double median_milliseconds() const;
   /// Mean over the last hundred steps.
   double train_loss() const;
@@ -40,7 +43,10 @@ class RunMonitor {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void take_up(const std::string& line);
+
   std::int64_t tokens_per_step_;
+  std::int64_t steps_;
   std::unique_ptr<heed::train::JsonlLog> log_;
   heed::train::Progress progress_;
   Clock::time_point began_;

@@ -44,8 +44,10 @@ std::vector<std::pair<std::string, std::string>> configuration(const TrainOption
           {"heads", number(o.heads)},
           {"width", number(o.embd)},
           {"context", number(o.context)},
-          {"batch", number(o.batch)},
+          {"batch", o.accumulate == 1 ? number(o.batch) : fmt::format("{} × {}", o.accumulate, o.batch)},
           {"steps", number(o.steps)},
+          {"optimizer", o.optimizer},
+          {"schedule", o.schedule},
           {"learning rate", fmt::format("{} to {}", o.lr, o.min_lr)},
           {"warm-up", number(o.warmup)},
           {"weight decay", number(o.weight_decay)},
@@ -89,7 +91,9 @@ void write_files(const TrainOptions& options, const TextData& data, const Causal
   train::save_language_model(options.out, model, *data.tokenizer);
   train::write_report(options.out / "report.html", report);
   const std::string folder = options.out.string();
-  fmt::print("files     {0}/model.safetensors, {0}/config.json, {0}/log.jsonl, {0}/report.html\n", folder);
+  fmt::print(
+      "files     {0}/model.safetensors, {0}/config.json, {0}/log.jsonl, {0}/run.json, {0}/report.html\n",
+      folder);
 }
 
 std::string json_line(const TrainOptions& options, const CausalLM& model, const RunMonitor& monitor) {
@@ -98,7 +102,7 @@ std::string json_line(const TrainOptions& options, const CausalLM& model, const 
       {{"val_loss", monitor.validation_loss()},
        {"train_loss", monitor.train_loss()},
        {"ms_per_step", ms},
-       {"tokens_per_s", static_cast<double>(options.batch * options.context) * 1e3 / ms},
+       {"tokens_per_s", static_cast<double>(options.batch * options.accumulate * options.context) * 1e3 / ms},
        {"params", model.parameter_count()},
        {"threads", std::int64_t{heed::num_threads()}},
        {"peak_rss_mib", peak_rss_mib()}});

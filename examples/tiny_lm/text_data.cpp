@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/error.h>
+#include <heed/io/read_file.h>
 #include <heed/train/corpus.h>
 
 namespace tiny_lm {
@@ -46,6 +47,7 @@ TextData load_text(const TrainOptions& options) {
   }
   data.tokenizer = std::make_unique<heed::train::CharTokenizer>(text);
   data.tokens = data.tokenizer->encode(text);
+  data.checksum = heed::io::text_checksum(text);
   if (static_cast<std::int64_t>(data.validation().size()) <= options.context) {
     heed::fail<heed::ValueError>(
         "train", fmt::format("the text '{}' is too short for a context of {}", data.name, options.context),

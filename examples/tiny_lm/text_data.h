@@ -18,6 +18,7 @@ struct TextData {
   std::string name;
   std::unique_ptr<heed::train::Tokenizer> tokenizer;
   std::vector<std::int64_t> tokens;
+  std::string checksum;  // of the text
   /// The least mean loss a model can reach, where the source of the text is known.
   std::optional<double> floor;
 

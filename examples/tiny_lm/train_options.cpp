@@ -1,11 +1,15 @@
 #include "train_options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
+#include <heed/train/recipe.h>
+
+#include "train_fields.h"
 
 namespace tiny_lm {
 namespace {
@@ -20,85 +24,72 @@ void check_flag(bool ok, const char* flag, std::int64_t value, std::string_view 
   heed::check_value(ok, "train", flag, value, expected);
 }
 
-void add_model_options(CLI::App& command, TrainOptions& o) {
-  const std::string group = "The model";
-  command.add_option("--preset", o.preset, "A model and a recipe by name; every flag below overrides it")
-      ->check(CLI::IsMember({"nano"}))
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--layers", o.layers, "Transformer blocks, one on top of the other")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--heads", o.heads, "Attention heads in each block; they share the width evenly")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--embd", o.embd, "Width: numbers that stand for one token")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--context", o.context, "Tokens the model can look back on")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--dropout", o.dropout, "Share of activations set to zero while training")
-      ->capture_default_str()
-      ->group(group);
-  command.add_flag("--bias", o.bias, "Give linear layers and norms a bias")->group(group);
+void check_name(const char* flag, const std::string& name, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  heed::fail<heed::ValueError>("train", fmt::format("bad {}", flag), fmt::format("'{}'", name),
+                               fmt::format("one of {}", fmt::join(names, ", ")));
 }
 
-void add_recipe_options(CLI::App& command, TrainOptions& o) {
-  const std::string group = "The recipe";
-  command.add_option("--batch", o.batch, "Windows of text in each step")->capture_default_str()->group(group);
-  command.add_option("--steps", o.steps, "Steps of training")->capture_default_str()->group(group);
-  command.add_option("--lr", o.lr, "Learning rate after the warm-up")->capture_default_str()->group(group);
-  command.add_option("--min-lr", o.min_lr, "Learning rate at the end, reached along a cosine")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--warmup", o.warmup, "Steps in which the learning rate rises from nothing")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--weight-decay", o.weight_decay, "Pull of AdamW towards zero, on matrices alone")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--clip", o.clip, "Longest gradient; a longer one is scaled down. 0 switches it off")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--seed", o.seed, "Start of all random numbers: the same seed, the same run")
-      ->capture_default_str()
-      ->group(group);
+void validate_recipe(const TrainOptions& o) {
+  check_name("--optimizer", o.optimizer, heed::train::optimizer_names());
+  check_name("--schedule", o.schedule, heed::train::schedule_names());
+  check_flag(o.lr > 0, "--lr", o.lr, "above 0");
+  check_flag(o.min_lr >= 0 && o.min_lr <= o.lr, "--min-lr", o.min_lr, fmt::format("from 0 to --lr {}", o.lr));
+  check_flag(o.warmup >= 0, "--warmup", o.warmup, "0 or more");
+  const bool decays = o.schedule == "warmup-stable-decay";
+  const std::int64_t most = decays ? o.steps - o.warmup : INT64_MAX;
+  check_flag(o.decay >= 0 && o.decay <= most, "--decay", o.decay,
+             decays ? fmt::format("from 0 to --steps less --warmup, {}", most) : "0 or more");
+  for (const auto& [flag, value] : {std::pair("--beta1", o.beta1), {"--beta2", o.beta2}, {"--ema", o.ema}}) {
+    check_flag(value >= 0 && value < 1, flag, value, "from 0 to below 1");
+  }
+  for (const auto& [flag, value] :
+       {std::pair("--momentum", o.momentum), {"--weight-decay", o.weight_decay}, {"--clip", o.clip}}) {
+    check_flag(value >= 0, flag, value, "0 or more");
+  }
+  check_flag(o.spike_factor == 0 || o.spike_factor > 1, "--spike-factor", o.spike_factor, "0 or above 1");
 }
 
 }  // namespace
 
 void add_train_options(CLI::App& command, TrainOptions& o) {
-  command.add_option("--text", o.text, "UTF-8 text to learn; without it, tales made up by the program");
-  command.add_option("--out", o.out, "Folder for the model, log.jsonl and report.html");
-  command.add_option("--threads", o.threads, "Processor threads; 0 takes all there are")
-      ->capture_default_str();
-  command
-      .add_option("--eval-every", o.eval_every,
-                  "Steps between looks at the validation loss; 0 looks at the end alone")
-      ->capture_default_str();
+  command.add_option("--out", o.out, "Folder for the model, log.jsonl, run.json and report.html");
+  command.add_option("--config", o.config,
+                     "JSON file of the settings below, keys as the flags with _ for -; flags win");
+  command.add_flag("--resume", o.resume, "Go on from the last checkpoint under --out");
   command.add_flag("--check", o.check, "First compare the model's gradients with difference quotients");
   command.add_flag("--json", o.json, "End with one line of JSON that sums the run up");
-  add_model_options(command, o);
-  add_recipe_options(command, o);
+  each_field(o, [&]<class T>(const char* flag, T& member, const char* group, const char* help) {
+    if constexpr (std::is_same_v<T, bool>) {
+      command.add_flag(flag, member, help)->group(group);
+    } else {
+      command.add_option(flag, member, help)->capture_default_str()->group(group);
+    }
+  });
+  command.get_option("--preset")->check(CLI::IsMember({"nano"}));
+  command.get_option("--optimizer")->check(CLI::IsMember(heed::train::optimizer_names()));
+  command.get_option("--schedule")->check(CLI::IsMember(heed::train::schedule_names()));
 }
 
 void validate(const TrainOptions& o) {
-  const std::pair<const char*, std::int64_t> sizes[] = {{"--layers", o.layers}, {"--heads", o.heads},
-                                                        {"--embd", o.embd},     {"--context", o.context},
-                                                        {"--batch", o.batch},   {"--steps", o.steps}};
+  const std::pair<const char*, std::int64_t> sizes[] = {
+      {"--layers", o.layers}, {"--heads", o.heads},           {"--embd", o.embd},   {"--context", o.context},
+      {"--batch", o.batch},   {"--accumulate", o.accumulate}, {"--steps", o.steps}, {"--keep", o.keep}};
   for (const auto& [flag, value] : sizes) check_flag(value >= 1, flag, value, "at least 1");
+  check_name("--preset", o.preset, {"nano"});
   check_flag(o.embd % o.heads == 0, "--embd", o.embd, fmt::format("a multiple of --heads {}", o.heads));
   check_flag(o.dropout >= 0 && o.dropout < 1, "--dropout", o.dropout, "0 <= --dropout < 1");
-  check_flag(o.lr > 0, "--lr", o.lr, "above 0");
-  check_flag(o.min_lr >= 0 && o.min_lr <= o.lr, "--min-lr", o.min_lr, fmt::format("from 0 to --lr {}", o.lr));
-  check_flag(o.warmup >= 0, "--warmup", o.warmup, "0 or more");
-  check_flag(o.weight_decay >= 0, "--weight-decay", o.weight_decay, "0 or more");
-  check_flag(o.clip >= 0, "--clip", o.clip, "0 or more");
-  check_flag(o.seed >= 0, "--seed", o.seed, "0 or more");
+  validate_recipe(o);
+  for (const auto& [flag, value] : {std::pair("--seed", o.seed),
+                                    {"--eval-every", o.eval_every},
+                                    {"--patience", o.patience},
+                                    {"--checkpoint-every", o.checkpoint_every}}) {
+    check_flag(value >= 0, flag, value, "0 or more");
+  }
   check_flag(o.threads >= 0 && o.threads <= kMostThreads, "--threads", std::int64_t{o.threads},
              fmt::format("0 to {}", kMostThreads));
-  check_flag(o.eval_every >= 0, "--eval-every", o.eval_every, "0 or more");
+  check_flag(o.checkpoint_every == 0 || !o.out.empty(), "--checkpoint-every", o.checkpoint_every,
+             "0 without --out");
 }
 
 }  // namespace tiny_lm

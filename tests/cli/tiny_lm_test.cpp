@@ -1,54 +1,18 @@
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "program.h"
 
 namespace fs = std::filesystem;
 using Catch::Contains;
 
 namespace {
-
-// A fresh folder, removed at the end of the test.
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("heed_tiny_lm_test_" + std::to_string(::getpid()));
-  Folder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void put(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-// Runs tiny_lm in a shell; the outputs go through files of `folder`.
-Outcome tiny_lm(const Folder& folder, const std::string& arguments) {
-  const std::string program = std::string(HEED_BIN_DIR) + "/tiny_lm";
-  const std::string out = folder / "stdout";
-  const std::string err = folder / "stderr";
-  const std::string command = "'" + program + "' " + arguments + " >'" + out + "' 2>'" + err + "'";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
-}
 
 const std::string kTiny = " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1";
 
@@ -60,12 +24,6 @@ void check_refused(const Folder& folder, const std::string& arguments, const std
   CHECK_THAT(outcome.err, Contains(part));
   CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
   CHECK_FALSE(fs::exists(folder / "run"));
-}
-
-std::string sample_text() {
-  std::string text;
-  for (int i = 0; i < 60; ++i) text += "caf\u00e9 and tea\n";
-  return text;
 }
 
 }  // namespace
@@ -163,10 +121,16 @@ TEST_CASE("a text that cannot be used is refused") {
 
 TEST_CASE("bad flags are refused by name") {
   const Folder folder;
-  for (const char* flag :
-       {"--layers 0", "--heads -1", "--embd 7", "--context 0", "--batch 0", "--steps 0", "--lr 0", "--lr nan",
-        "--min-lr 1", "--warmup -1", "--weight-decay -1", "--clip -1", "--dropout 1", "--threads -1",
-        "--eval-every -1", "--preset huge", "--steps many", "--seed -1"}) {
+  for (const char* flag : {"--layers 0",       "--heads -1",         "--embd 7",
+                           "--context 0",      "--batch 0",          "--steps 0",
+                           "--lr 0",           "--lr nan",           "--min-lr 1",
+                           "--warmup -1",      "--weight-decay -1",  "--clip -1",
+                           "--dropout 1",      "--threads -1",       "--eval-every -1",
+                           "--preset huge",    "--steps many",       "--seed -1",
+                           "--accumulate 0",   "--keep 0",           "--optimizer adamv",
+                           "--schedule cosin", "--beta1 1",          "--ema 1",
+                           "--patience -1",    "--spike-factor 0.5", "--checkpoint-every -1",
+                           "--decay -1"}) {
     const std::string text = flag;
     check_refused(folder, "train --heads 2 " + text, text.substr(0, text.find(' ')));
   }
@@ -194,10 +158,36 @@ TEST_CASE("help names every command and flag") {
   CHECK(general.status == 0);
   CHECK_THAT(general.out, Contains("train") && Contains("generate"));
   const Outcome train = tiny_lm(folder, "train --help");
-  for (const char* flag :
-       {"--preset", "--text",    "--layers",     "--heads",  "--embd",         "--context", "--batch",
-        "--steps",  "--lr",      "--min-lr",     "--warmup", "--weight-decay", "--clip",    "--dropout",
-        "--seed",   "--threads", "--eval-every", "--out",    "--check",        "--json"}) {
+  for (const char* flag : {"--preset",
+                           "--text",
+                           "--layers",
+                           "--heads",
+                           "--embd",
+                           "--context",
+                           "--batch",
+                           "--steps",
+                           "--lr",
+                           "--min-lr",
+                           "--warmup",
+                           "--weight-decay",
+                           "--clip",
+                           "--dropout",
+                           "--seed",
+                           "--threads",
+                           "--eval-every",
+                           "--out",
+                           "--check",
+                           "--json",
+                           "--config",
+                           "--resume",
+                           "--checkpoint-every",
+                           "--keep",
+                           "--optimizer",
+                           "--schedule",
+                           "--ema",
+                           "--patience",
+                           "--spike-factor",
+                           "--accumulate"}) {
     CHECK_THAT(train.out, Contains(flag));
   }
 }

@@ -1,0 +1,108 @@
+#include "training_run.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <heed/core/error.h>
+#include <heed/io/read_file.h>
+
+namespace tiny_lm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace train = heed::train;
+
+constexpr std::int64_t kValidationBatch = 16;
+
+std::string describe_run(const TrainOptions& options, const TextData& text) {
+  Json config = Json::parse(settings_json(options));
+  config["text_checksum"] = text.checksum;
+  config["tokenizer_checksum"] = heed::io::text_checksum(text.tokenizer->to_json());
+  return config.dump();
+}
+
+// Without these two runs are not the same run; the rest may be changed on the way.
+void check_same_run(const std::string& saved_text, const std::string& own_text) {
+  const Json saved = Json::parse(saved_text);
+  const Json own = Json::parse(own_text);
+  std::string differences;
+  for (const char* key : {"layers", "heads", "embd", "context", "bias", "optimizer", "seed", "text_checksum",
+                          "tokenizer_checksum"}) {
+    if (saved.value(key, Json()) == own.at(key)) continue;
+    differences += fmt::format("{}{} was {} and is {}", differences.empty() ? "" : ", ", key,
+                               saved.value(key, Json()).dump(), own.at(key).dump());
+  }
+  if (differences.empty()) return;
+  heed::fail<heed::ValueError>("train", "the checkpoint is of another run", differences);
+}
+
+// A part that is switched on now but was off then begins anew.
+template <class Part>
+void restore_part(const train::Checkpoint& checkpoint, std::string_view name, Part* part) {
+  const auto state = checkpoint.part(name);
+  if (part != nullptr && !state.empty()) part->load_state_dict(state);
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text)
+    : options(o),
+      config(describe_run(o, text)),
+      random(static_cast<std::uint64_t>(o.seed)),
+      model({.vocab_size = text.tokenizer->vocab_size(),
+             .context = o.context,
+             .num_layers = o.layers,
+             .num_heads = o.heads,
+             .embed_dim = o.embd,
+             .dropout = o.dropout,
+             .bias = o.bias},
+            random),
+      parameters(model.named_parameters()),
+      optimizer(train::make_optimizer(o.optimizer, parameters,
+                                      {.lr = o.lr,
+                                       .weight_decay = o.weight_decay,
+                                       .beta1 = o.beta1,
+                                       .beta2 = o.beta2,
+                                       .momentum = o.momentum})),
+      learning_rate(train::make_schedule(
+          o.schedule,
+          {.lr = o.lr, .min_lr = o.min_lr, .warmup = o.warmup, .decay = o.decay, .total = o.steps})),
+      windows(text.training(), {.context = o.context, .batch = o.batch}, random),
+      validation(text.validation(), {.context = o.context, .batch = kValidationBatch}) {
+  optimizer->decay_matrices_only();
+  if (o.ema > 0) average = std::make_unique<train::WeightAverage>(parameters, o.ema);
+  if (o.patience > 0) stopping.emplace(o.patience);
+  if (o.spike_factor > 0) guard.emplace(train::SpikeGuardOptions{.factor = o.spike_factor});
+}
+
+std::vector<train::Batch> TrainingRun::batches(std::int64_t number) const {
+  std::vector<train::Batch> parts;
+  for (std::int64_t i = 0; i < options.accumulate; ++i) {
+    parts.push_back(windows.batch(number * options.accumulate + i));
+  }
+  return parts;
+}
+
+train::Checkpoint TrainingRun::checkpoint(std::optional<double> validation_loss) const {
+  train::Checkpoint result{
+      .step = step, .random = random.state(), .validation_loss = validation_loss, .config = config};
+  result.put("model", model.state_dict());
+  result.put("optimizer", optimizer->state_dict());
+  if (average) result.put("average", average->state_dict());
+  if (stopping) result.put("stopping", stopping->state_dict());
+  if (guard) result.put("guard", guard->state_dict());
+  return result;
+}
+
+void TrainingRun::restore(const train::Checkpoint& checkpoint) {
+  check_same_run(checkpoint.config, config);
+  model.load_state_dict(checkpoint.part("model"));
+  optimizer->load_state_dict(checkpoint.part("optimizer"));
+  restore_part(checkpoint, "average", average.get());
+  restore_part(checkpoint, "stopping", stopping ? &*stopping : nullptr);
+  restore_part(checkpoint, "guard", guard ? &*guard : nullptr);
+  random.set_state(checkpoint.random);
+  step = checkpoint.step;
+}
+
+}  // namespace tiny_lm

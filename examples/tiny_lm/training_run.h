@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <heed/core/random.h>
+#include <heed/nn/causal_lm.h>
+#include <heed/train/checkpoint.h>
+#include <heed/train/recipe.h>
+#include <heed/train/watchers.h>
+#include <heed/train/weight_average.h>
+#include <heed/train/window_loader.h>
+
+#include "text_data.h"
+#include "train_options.h"
+
+namespace tiny_lm {
+
+/// Everything that a step of training reads or changes, made from the options and a text, which must outlive it.
+struct TrainingRun {
+  TrainingRun(const TrainOptions& options, const TextData& text);
+
+  /// The parts of one large batch.
+  std::vector<heed::train::Batch> batches(std::int64_t number) const;
+
+  /// All of it as it is now.
+  heed::train::Checkpoint checkpoint(std::optional<double> validation_loss) const;
+  /// Goes on from a checkpoint. Throws    ValueError: it is of another text, model, optimizer or seed, or does not
+  /// fit.
+  void restore(const heed::train::Checkpoint& checkpoint);
+
+  TrainOptions options;
+  std::string config;  // the settings and checksums of text and tokenizer, as JSON
+  heed::Generator random;
+  heed::nn::CausalLM model;
+  heed::nn::NamedTensors parameters;
+  std::unique_ptr<heed::train::Optimizer> optimizer;
+  heed::train::Schedule learning_rate;
+  heed::train::WindowLoader windows;
+  heed::train::WindowSequence validation;
+  std::unique_ptr<heed::train::WeightAverage> average;  // none: off
+  std::optional<heed::train::EarlyStopping> stopping;
+  std::optional<heed::train::SpikeGuard> guard;
+  std::int64_t step = 0;  // steps done
+};
+
+}  // namespace tiny_lm
