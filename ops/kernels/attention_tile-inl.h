@@ -21,6 +21,7 @@
 #include <hwy/highway.h>
 
 #include <heed/ops/kernels/attention_blocks.h>
+#include <heed/ops/kernels/product-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
@@ -29,130 +30,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr std::int64_t block = attention_block;
 
-// A panel is the lanes of one micro-kernel; its rows times vectors fill the registers as accumulators.
-template <class T>
-struct Panel {
-  static constexpr int vectors = 2;
-  static constexpr int rows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
-  static constexpr int vector = static_cast<int>(hn::MaxLanes(hn::ScalableTag<T>()));
-  static constexpr int lanes = vectors * vector;
-};
-
-// How a product reads its first factor, and the stride of c and b where it is known: constants save registers.
-struct ByRows {  // a(i, p) = a[i·lda + p]
-  static constexpr std::int64_t stride = block;
+// The products of tiles; see product-inl.h.
+struct ByRows {
+  static constexpr std::int64_t b_stride = block, c_stride = block;
   static constexpr bool transposed = false;
 };
-struct ByColumns {  // a(i, p) = a[p·lda + i]
-  static constexpr std::int64_t stride = block;
+struct ByColumns {
+  static constexpr std::int64_t b_stride = block, c_stride = block;
   static constexpr bool transposed = true;
 };
 struct ByRowsOfAnyStride {
-  static constexpr std::int64_t stride = 0;
+  static constexpr std::int64_t b_stride = 0, c_stride = 0;
   static constexpr bool transposed = false;
 };
-
-// c[i][lanes] = (add ? c : 0) + Σ_p a(i, p) · b[p][lanes] for i < R.
-template <int R, class Kind, class T>
-HWY_INLINE void product_rows(Kind, T* HWY_RESTRICT c, const T* HWY_RESTRICT a, std::int64_t lda,
-                             const T* HWY_RESTRICT b, std::int64_t given, std::int64_t k, bool add) {
-  const hn::ScalableTag<T> d;
-  constexpr int n = Panel<T>::vector;
-  const std::int64_t ld = Kind::stride > 0 ? Kind::stride : given;
-  hn::Vec<decltype(d)> c0[R], c1[R];
-  for (int i = 0; i < R; ++i) {
-    c0[i] = add ? hn::LoadU(d, c + i * ld) : hn::Zero(d);
-    c1[i] = add ? hn::LoadU(d, c + i * ld + n) : hn::Zero(d);
-  }
-  for (std::int64_t p = 0; p < k; ++p) {
-    const auto b0 = hn::LoadU(d, b);
-    const auto b1 = hn::LoadU(d, b + n);
-    for (int i = 0; i < R; ++i) {
-      const auto x = hn::Set(d, Kind::transposed ? a[i] : a[i * lda]);
-      c0[i] = hn::MulAdd(x, b0, c0[i]);
-      c1[i] = hn::MulAdd(x, b1, c1[i]);
-    }
-    b += ld;
-    a += Kind::transposed ? lda : 1;
-  }
-  for (int i = 0; i < R; ++i) {
-    hn::StoreU(c0[i], d, c + i * ld);
-    hn::StoreU(c1[i], d, c + i * ld + n);
-  }
-}
-
-template <int R, class Kind, class T>
-HWY_INLINE void product_some(Kind kind, std::int64_t rows, T* c, const T* a, std::int64_t lda, const T* b,
-                             std::int64_t ld, std::int64_t k, bool add) {
-  if (rows == R) return product_rows<R>(kind, c, a, lda, b, ld, k, add);
-  if constexpr (R > 1) product_some<R - 1>(kind, rows, c, a, lda, b, ld, k, add);
-}
-
-// The same for any number of rows, cut into groups of nearly equal size: few accumulators would wait for each other.
-template <class Kind, class T>
-HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, const T* a, std::int64_t lda, const T* b,
-                          std::int64_t ld, std::int64_t k, bool add) {
-  constexpr int most = Panel<T>::rows;
-  std::int64_t i = 0;
-  for (std::int64_t groups = (rows + most - 1) / most; groups > 0; --groups) {
-    const std::int64_t n = (rows - i + groups - 1) / groups;
-    product_some<most>(kind, n, c + i * (Kind::stride > 0 ? Kind::stride : ld),
-                       Kind::transposed ? a + i : a + i * lda, lda, b, ld, k, add);
-    i += n;
-  }
-}
-
-// One square of `transpose`, as wide as a 128-bit vector.
-template <bool kAdd, class D, class T>
-HWY_INLINE void transpose_square(D d, T* to, [[maybe_unused]] std::int64_t ldt, const T* from,
-                                 [[maybe_unused]] std::int64_t ldf, hn::Vec<D> factor) {
-  const auto put = [&](hn::Vec<D> x, T* at)
-                       HWY_ATTR { hn::StoreU(kAdd ? hn::Add(hn::LoadU(d, at), x) : x, d, at); };
-  const auto r0 = hn::Mul(hn::LoadU(d, from), factor);
-#if HWY_TARGET == HWY_SCALAR
-  put(r0, to);
-#else
-  const auto r1 = hn::Mul(hn::LoadU(d, from + ldf), factor);
-  if constexpr (sizeof(T) == 8) {
-    put(hn::InterleaveLower(d, r0, r1), to);
-    put(hn::InterleaveUpper(d, r0, r1), to + ldt);
-  } else {
-    const auto r2 = hn::Mul(hn::LoadU(d, from + 2 * ldf), factor);
-    const auto r3 = hn::Mul(hn::LoadU(d, from + 3 * ldf), factor);
-    const auto a0 = hn::InterleaveLower(d, r0, r2), a1 = hn::InterleaveLower(d, r1, r3);
-    const auto b0 = hn::InterleaveUpper(d, r0, r2), b1 = hn::InterleaveUpper(d, r1, r3);
-    put(hn::InterleaveLower(d, a0, a1), to);
-    put(hn::InterleaveUpper(d, a0, a1), to + ldt);
-    put(hn::InterleaveLower(d, b0, b1), to + 2 * ldt);
-    put(hn::InterleaveUpper(d, b0, b1), to + 3 * ldt);
-  }
-#endif
-}
-
-// to[j][i] = (kAdd ? to[j][i] : 0) + from[i][j] · factor for i < rows, j < columns.
-template <bool kAdd = false, class T>
-HWY_NOINLINE void transpose(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, std::int64_t rows,
-                            std::int64_t columns, T factor) {
-  constexpr std::int64_t n = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
-  const hn::FixedTag<T, n> d;
-  const auto single = [&](std::int64_t i, std::int64_t j) {
-    const T x = from[i * ldf + j] * factor;
-    to[j * ldt + i] = kAdd ? to[j * ldt + i] + x : x;
-  };
-  std::int64_t i = 0;
-  for (; i + n <= rows; i += n) {
-    std::int64_t j = 0;
-    for (; j + n <= columns; j += n) {
-      transpose_square<kAdd>(d, to + j * ldt + i, ldt, from + i * ldf + j, ldf, hn::Set(d, factor));
-    }
-    for (; j < columns; ++j) {
-      for (std::int64_t r = i; r < i + n; ++r) single(r, j);
-    }
-  }
-  for (; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) single(i, j);
-  }
-}
 
 // e^x for x <= 0 to 2 ulp; below −86 it ends at e^−86, which no sum with a term of 1 can feel.
 template <class D>

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include <cblas.h>
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include <heed/core/error.h>
 #include <heed/ops/kernels/gemm.h>
+#include <heed/ops/kernels/gemm_packed.h>
 
 extern "C" {
 void openblas_set_num_threads(int threads);
@@ -80,6 +82,11 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Mat
       std::transform(row, row + n, row, [&](T v) { return beta == T(0) ? T(0) : beta * v; });
     }
     return;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (!a.transposed && (beta == 0 || beta == 1) && gemm_packed_pays()) {
+      return gemm_packed(m, n, k, a, b, beta == 1, c);
+    }
   }
   const SerialBlas serial;
   const auto transpose = [](bool t) { return t ? CblasTrans : CblasNoTrans; };
