@@ -314,6 +314,7 @@ TEST_CASE("blocked and composite forms agree in value, gradient and second gradi
     const auto composite = run(detail::attention_composite);
     REQUIRE(blocked.size() == composite.size());
     // Sums of at most 60 terms of size 1 in another order.
-    for (std::size_t i = 0; i < blocked.size(); ++i) REQUIRE(blocked[i] == Approx(composite[i]).margin(1e-12));
+    for (std::size_t i = 0; i < blocked.size(); ++i)
+      REQUIRE(blocked[i] == Approx(composite[i]).margin(1e-12));
   }
 }
