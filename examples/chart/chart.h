@@ -124,6 +124,12 @@ inline std::string curve_of(const Series& s, const Frame& f, double legend) {
          text_at(legend + 28, 48, "start", "name", s.name);
 }
 
+// Bytes of UTF-8 that begin a letter.
+inline double letters_of(const std::string& text) {
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  return static_cast<double>(std::count_if(text.begin(), text.end(), begins));
+}
+
 inline std::string svg_of(const Chart& chart) {
   const Frame f = frame_of(chart);
   std::string svg = fmt::format(
@@ -135,7 +141,7 @@ inline std::string svg_of(const Chart& chart) {
   double legend = f.left;
   for (const Series& s : chart.series) {
     svg += curve_of(s, f, legend);
-    legend += 52 + 7.2 * static_cast<double>(s.name.size());  // about the width of a letter
+    legend += 52 + 7.2 * letters_of(s.name);  // about the width of a letter
   }
   return svg + "</svg>\n";
 }
