@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include <heed/core/alias.h>
 #include <heed/core/backward.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
@@ -124,18 +125,6 @@ void finish_rows(const RowTensors& rows, Tensor& lse, Tensor& entropy) {
   }
 }
 
-struct AliasVjp {
-  void vjp(VjpContext& context) const { context.set(0, context.cotangent()); }
-};
-
-// A result of its own with the history of x, so that gradients with respect to it stop there.
-Tensor alias(const Tensor& x) {
-  if (!x.defined()) return {};
-  Tensor y = view_of(x, x.view());
-  record("alias", {&x}, y, [] { return AliasVjp{}; });
-  return y;
-}
-
 // Inputs of the node: q, k, v, bias, slopes, sink. Outputs: output, lse, then weights and entropy if asked for.
 struct AttentionVjp {
   static constexpr bool may_be_infinite = true;  // lse of dead rows
@@ -161,7 +150,7 @@ struct AttentionVjp {
     std::vector<Tensor> wanted;
     std::vector<int> places;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      x[i] = alias(operands[i]);
+      if (operands[i].defined()) x[i] = detail::alias(operands[i], false);
       if (!x[i].defined() || !context.needs(static_cast<int>(i))) continue;
       wanted.push_back(x[i]);
       places.push_back(static_cast<int>(i));
