@@ -18,10 +18,10 @@ get_target_property(heed_type heed TYPE)
 set(heed_is_static OFF)
 if(heed_type STREQUAL "STATIC_LIBRARY")
   set(heed_is_static ON)
-  set(heed_pc_requires "Requires: fmt openblas libhwy")
+  set(heed_pc_requires "Requires: fmt openblas libhwy libpcre2-8")
   set(heed_pc_libs "-lheed ${OpenMP_CXX_FLAGS}")
 else()
-  set(heed_pc_requires "Requires.private: fmt openblas libhwy")
+  set(heed_pc_requires "Requires.private: fmt openblas libhwy libpcre2-8")
   set(heed_pc_libs "-lheed")
 endif()
 
@@ -31,7 +31,7 @@ configure_package_config_file(cmake/heed-config.cmake.in "${heed_generated_dir}/
 write_basic_package_version_file("${heed_generated_dir}/heed-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${heed_generated_dir}/heed-config.cmake" "${heed_generated_dir}/heed-config-version.cmake"
-              cmake/FindHeedOpenBLAS.cmake
+              cmake/FindHeedOpenBLAS.cmake cmake/FindHeedPCRE2.cmake
   DESTINATION "${heed_package_dir}")
 
 file(RELATIVE_PATH heed_pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")

@@ -19,7 +19,7 @@ function(heed_library_defaults target)
     $<BUILD_INTERFACE:${heed_generated_dir}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE
-    HeedOpenBLAS::openblas fmt::fmt hwy::hwy OpenMP::OpenMP_CXX
+    HeedOpenBLAS::openblas HeedPCRE2::pcre2 fmt::fmt hwy::hwy OpenMP::OpenMP_CXX
     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   set_target_properties(${target} PROPERTIES
     VERSION ${heed_VERSION} SOVERSION ${heed_VERSION_MAJOR} POSITION_INDEPENDENT_CODE ON)

@@ -1,5 +1,3 @@
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 
 #include <heed/core/error.h>
 #include <heed/io/atomic_file.h>
+#include <heed/io/read_file.h>
 #include <heed/io/safetensors.h>
 #include <heed/train/language_model.h>
 
@@ -14,7 +13,7 @@ namespace heed::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr const char* kFormat = "heed-causal-lm/1";
 
@@ -43,11 +42,7 @@ nn::CausalLMOptions options_from_json(const Json& json) {
 }
 
 Json read_config(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || fs::is_directory(path)) fail_loading(path, "cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  Json config = Json::parse(text, nullptr, false);
-  if (config.is_discarded() || !config.is_object()) fail_loading(path, "is no JSON object");
+  Json config = Json::parse(io::read_json_object(path));
   if (config.value("format", Json()) != Json(kFormat)) {
     fail_loading(path, fmt::format("is not of the format {}", kFormat));
   }

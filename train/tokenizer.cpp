@@ -5,20 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include <heed/core/error.h>
+#include <heed/train/bpe_tokenizer.h>
 #include <heed/train/tokenizer.h>
 #include <heed/train/utf8.h>
 
 namespace heed::train {
 namespace {
-
-void check_ids(std::span<const std::int64_t> tokens, std::int64_t vocab_size) {
-  const auto bad =
-      std::find_if(tokens.begin(), tokens.end(), [&](std::int64_t id) { return id < 0 || id >= vocab_size; });
-  if (bad == tokens.end()) return;
-  fail<IndexError>("decode", "token id outside the vocabulary",
-                   fmt::format("{} at position {}", *bad, std::distance(tokens.begin(), bad)),
-                   fmt::format("0 to {}", vocab_size - 1));
-}
 
 // `é (U+00E9)`; control characters by number alone.
 std::string character_name(char32_t code) {
@@ -31,6 +23,15 @@ std::string character_name(char32_t code) {
 
 }  // namespace
 
+void check_token_ids(std::span<const std::int64_t> tokens, std::int64_t vocab_size) {
+  const auto bad =
+      std::find_if(tokens.begin(), tokens.end(), [&](std::int64_t id) { return id < 0 || id >= vocab_size; });
+  if (bad == tokens.end()) return;
+  fail<IndexError>("decode", "token id outside the vocabulary",
+                   fmt::format("{} at position {}", *bad, std::distance(tokens.begin(), bad)),
+                   fmt::format("0 to {}", vocab_size - 1));
+}
+
 std::vector<std::int64_t> ByteTokenizer::encode(std::string_view text) const {
   std::vector<std::int64_t> tokens(text.size());
   std::transform(text.begin(), text.end(), tokens.begin(),
@@ -39,7 +40,7 @@ std::vector<std::int64_t> ByteTokenizer::encode(std::string_view text) const {
 }
 
 std::string ByteTokenizer::decode(std::span<const std::int64_t> tokens) const {
-  check_ids(tokens, vocab_size());
+  check_token_ids(tokens, vocab_size());
   std::string text(tokens.size(), '\0');
   std::transform(tokens.begin(), tokens.end(), text.begin(),
                  [](std::int64_t id) { return static_cast<char>(id); });
@@ -73,7 +74,7 @@ std::vector<std::int64_t> CharTokenizer::encode(std::string_view text) const {
 }
 
 std::string CharTokenizer::decode(std::span<const std::int64_t> tokens) const {
-  check_ids(tokens, vocab_size());
+  check_token_ids(tokens, vocab_size());
   std::string text;
   text.reserve(tokens.size());
   for (const std::int64_t id : tokens) append_utf8(text, codes_[static_cast<std::size_t>(id)]);
@@ -88,6 +89,9 @@ std::string CharTokenizer::to_json() const {
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) {
   const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_object() && parsed.contains("model")) {
+    return std::make_unique<BpeTokenizer>(bpe_from_huggingface(json));
+  }
   if (!parsed.is_object() || !parsed.contains("type") || !parsed["type"].is_string()) {
     fail<ValueError>("tokenizer_from_json", "not a tokenizer", "", "a JSON object with a text \"type\"");
   }

@@ -57,7 +57,10 @@ class CharTokenizer final : public Tokenizer {
   std::unordered_map<char32_t, std::int64_t> ids_;  // code point → id
 };
 
-/// The tokenizer that to_json described.
+/// IndexError that names the first id outside 0 … vocab_size − 1 and its position.
+void check_token_ids(std::span<const std::int64_t> tokens, std::int64_t vocab_size);
+
+/// The tokenizer that to_json described, or a Hugging Face tokenizer.json of byte-level BPE.
 /// Throws    ValueError when the text is not such JSON or names another kind of tokenizer.
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json);
 
