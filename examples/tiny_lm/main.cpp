@@ -1,4 +1,4 @@
-// A character language model in one program: `tiny_lm train` learns a text, `tiny_lm generate` goes on from a
+// A small language model in one program: `tiny_lm train` learns a text, `tiny_lm generate` goes on from a
 // prompt. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in one line on standard error.
 
 #include <algorithm>
@@ -33,7 +33,7 @@ int complain(std::string message, int status) {
 
 // What the command line says, put over what is in the options already. The status to end with, or none.
 std::optional<int> parse(int argc, char** argv, Command& command) {
-  CLI::App app("Trains a small language model, one character at a time, and lets it write.");
+  CLI::App app("Trains a small language model, on characters, bytes or pieces of words, and lets it write.");
   app.require_subcommand(1);
   CLI::App* train = app.add_subcommand("train", "Learn a text, step by step, and show what was learned");
   tiny_lm::add_train_options(*train, command.train);

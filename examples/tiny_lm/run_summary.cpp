@@ -37,7 +37,7 @@ Tokens sample_prompt(const TextData& data) {
 std::vector<std::pair<std::string, std::string>> configuration(const TrainOptions& o, const TextData& data,
                                                                const CausalLM& model) {
   const auto number = [](const auto& value) { return fmt::format("{}", value); };
-  return {{"text", fmt::format("{}, {} characters", data.name, data.tokens.size())},
+  return {{"text", fmt::format("{}, {} {}s", data.name, data.tokens.size(), data.unit)},
           {"vocabulary", number(data.tokenizer->vocab_size())},
           {"parameters", number(model.parameter_count())},
           {"layers", number(o.layers)},
@@ -111,11 +111,11 @@ std::string json_line(const TrainOptions& options, const CausalLM& model, const 
 }  // namespace
 
 void print_introduction(const TrainOptions& o, const TextData& data, const CausalLM& model) {
-  fmt::print("text      {}, {} characters, {} different ones; the last tenth is for validation\n", data.name,
-             data.tokens.size(), data.tokenizer->vocab_size());
+  fmt::print("text      {}, {} {}s, {} different ones; the last tenth is for validation\n", data.name,
+             data.tokens.size(), data.unit, data.tokenizer->vocab_size());
   if (data.floor) {
-    fmt::print("floor     {:.3f} nats per character, averaged over a context of {}: no model can do better\n",
-               *data.floor, o.context);
+    fmt::print("floor     {:.3f} nats per {}, averaged over a context of {}: no model can do better\n",
+               *data.floor, data.unit, o.context);
   }
   fmt::print("model     {} layers, {} heads, width {}, context {}: {} parameters\n", o.layers, o.heads,
              o.embd, o.context, model.parameter_count());
@@ -134,8 +134,8 @@ void finish_run(const TrainOptions& options, const TextData& data, CausalLM& mod
   if (!options.out.empty()) write_files(options, data, model, monitor, prompt, sample);
   fmt::print("sample    at temperature {}\n{}{}\n\n", kSampleTemperature, data.tokenizer->decode(prompt),
              data.tokenizer->decode(sample));
-  fmt::print("{} nats per character on the validation text\n",
-             train::loss_sentence(monitor.validation_loss(), data.floor));
+  fmt::print("{} nats per {} on the validation text\n",
+             train::loss_sentence(monitor.validation_loss(), data.floor), data.unit);
   if (options.json) fmt::print("{}\n", json_line(options, model, monitor));
 }
 

@@ -7,6 +7,7 @@
 
 #include <heed/core/error.h>
 #include <heed/io/read_file.h>
+#include <heed/train/bpe_tokenizer.h>
 #include <heed/train/corpus.h>
 
 namespace tiny_lm {
@@ -31,6 +32,25 @@ std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
+std::unique_ptr<heed::train::Tokenizer> make_tokenizer(const TrainOptions& options, const std::string& text,
+                                                       std::string& unit) {
+  using namespace heed::train;
+  unit = "character";
+  if (options.tokenizer == "char") return std::make_unique<CharTokenizer>(text);
+  unit = "byte";
+  if (options.tokenizer == "byte") return std::make_unique<ByteTokenizer>();
+  unit = "token";
+  if (options.tokenizer != "bpe") return load_tokenizer(options.tokenizer);
+  std::int64_t shown = 0;
+  const auto show = [&](std::int64_t tokens, std::int64_t most) {
+    if (tokens - shown < most / 10) return;
+    shown = tokens;
+    fmt::print(stderr, "bpe       {} of {} tokens\n", tokens, most);
+  };
+  return std::make_unique<BpeTokenizer>(
+      train_bpe(text, {.vocab_size = options.vocab_size, .on_progress = show}));
+}
+
 }  // namespace
 
 TextData load_text(const TrainOptions& options) {
@@ -45,13 +65,14 @@ TextData load_text(const TrainOptions& options) {
     text = read_file(options.text);
     data.name = options.text.filename().string();
   }
-  data.tokenizer = std::make_unique<heed::train::CharTokenizer>(text);
+  data.tokenizer = make_tokenizer(options, text, data.unit);
+  if (data.unit == "token") data.floor.reset();  // it is known for each character, not for pieces
   data.tokens = data.tokenizer->encode(text);
   data.checksum = heed::io::text_checksum(text);
   if (static_cast<std::int64_t>(data.validation().size()) <= options.context) {
     heed::fail<heed::ValueError>(
         "train", fmt::format("the text '{}' is too short for a context of {}", data.name, options.context),
-        fmt::format("have {} characters", data.tokens.size()),
+        fmt::format("have {} {}s", data.tokens.size(), data.unit),
         fmt::format("at least {}, so that the last tenth holds a window and one more",
                     10 * options.context + 1));
   }

@@ -19,6 +19,7 @@ struct TextData {
   std::unique_ptr<heed::train::Tokenizer> tokenizer;
   std::vector<std::int64_t> tokens;
   std::string checksum;  // of the text
+  std::string unit;      // what a token is: character, byte, token
   /// The least mean loss a model can reach, where the source of the text is known.
   std::optional<double> floor;
 

@@ -9,6 +9,9 @@ template <class Options, class Field>
 void each_field(Options& o, Field&& field) {
   const char* const data = "The run";
   field("--text", o.text, data, "UTF-8 text to learn; without it, tales made up by the program");
+  field("--tokenizer", o.tokenizer, data,
+        "What a token is: a char, a byte, a piece that bpe learns, or as a tokenizer.json says");
+  field("--vocab-size", o.vocab_size, data, "Tokens that bpe may learn, the 256 bytes included");
   field("--threads", o.threads, data, "Processor threads; 0 takes all there are");
   field("--eval-every", o.eval_every, data,
         "Steps between looks at the validation loss; 0 looks at the end alone");

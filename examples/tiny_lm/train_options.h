@@ -14,6 +14,8 @@ namespace tiny_lm {
 struct TrainOptions {
   std::string preset = "nano";
   std::filesystem::path text = {};  // empty: the built-in tales
+  std::string tokenizer = "char";   // char, byte, bpe, or a tokenizer.json
+  std::int64_t vocab_size = 1024;   // of bpe
   std::int64_t layers = 4;
   std::int64_t heads = 4;
   std::int64_t embd = 128;

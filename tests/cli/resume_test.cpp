@@ -186,7 +186,7 @@ TEST_CASE("settings come from a file, flags win, and the run keeps all of them")
   CHECK(saved["optimizer"] == "sgd");
   CHECK(saved["bias"] == true);
   CHECK(saved["beta2"] == 0.99);
-  CHECK(saved.size() == 30);
+  CHECK(saved.size() == 32);
   // The saved file is a config that makes the same run.
   const std::string model = contents(folder / "run/model.safetensors");
   REQUIRE(

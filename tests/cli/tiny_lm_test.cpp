@@ -97,6 +97,34 @@ TEST_CASE("the same seed gives the same losses, whatever the threads") {
   CHECK(losses(" --dropout 0.1 --threads 1 --seed 2") != first);
 }
 
+TEST_CASE("tokens may be bytes, learned pieces, or what a tokenizer.json says") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "caf\u00e9 and tea " + std::to_string(i * i) + "\n";
+  put(folder / "text.txt", text);
+  const std::string train =
+      "train --text '" + (folder / "text.txt") + "'" + kTiny + " --out '" + (folder / "run") + "'";
+  const auto writes = [&](const std::string& unit) {
+    const Outcome outcome =
+        tiny_lm(folder, "generate --model '" + (folder / "run") + "' --prompt '\u00e9X' --tokens 9");
+    CHECK(outcome.status == 0);
+    CHECK_THAT(outcome.out, Catch::StartsWith("\u00e9X"));
+    return unit;
+  };
+  const Outcome bytes = tiny_lm(folder, train + " --tokenizer byte");
+  CHECK_THAT(bytes.out, Contains("bytes, 256 different ones") && Contains("nats per " + writes("byte")));
+  const Outcome pieces = tiny_lm(folder, train + " --tokenizer bpe --vocab-size 280");
+  CHECK_THAT(pieces.out, Contains("tokens, 280 different ones") && Contains("nats per " + writes("token")));
+  const auto config = nlohmann::json::parse(contents(folder / "run/config.json"));
+  put(folder / "tokenizer.json", config["tokenizer"].dump());
+  const Outcome again = tiny_lm(folder, train + " --tokenizer '" + (folder / "tokenizer.json") + "'");
+  CHECK_THAT(again.out, Contains("tokens, 280 different ones"));
+  CHECK(tiny_lm(folder, train + " --tokenizer bpe --vocab-size 255").status == 2);
+  const Outcome absent = tiny_lm(folder, train + " --tokenizer '" + (folder / "no.json") + "'");
+  CHECK(absent.status == 2);
+  CHECK_THAT(absent.err, Contains("no.json"));
+}
+
 TEST_CASE("the built-in tales have a floor") {
   const Folder folder;
   const Outcome outcome = tiny_lm(folder, "train --check" + kTiny);
