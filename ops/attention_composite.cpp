@@ -36,22 +36,6 @@ Tensor repeat_heads(const Tensor& x, std::int64_t groups) {
   return reshape(expand(unsqueeze(x, -3), grouped), merged);
 }
 
-bool all_finite(const Tensor& x) {
-  return visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const T* data = x.data<T>() - x.offset();
-    bool finite = true;
-    const StridedLoop<1> loop({&x.view()});
-    loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
-      if (step[0] == 1) {
-        finite = finite && kernels::all_finite(data + at[0], count);
-      } else {
-        for (std::int64_t i = 0; i < count; ++i) finite = finite && std::isfinite(data[at[0] + i * step[0]]);
-      }
-    });
-    return finite;
-  });
-}
-
 // q kᵀ and W v. Where a closed pair could meet 0 · NaN, its operands are replaced by zeros pair by pair.
 struct Products {
   Tensor open;  // undefined: all pairs are open
@@ -86,6 +70,22 @@ Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
 }  // namespace
 
 namespace detail {
+
+bool all_finite(const Tensor& x) {
+  return visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const T* data = x.data<T>() - x.offset();
+    bool finite = true;
+    const StridedLoop<1> loop({&x.view()});
+    loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
+      if (step[0] == 1) {
+        finite = finite && kernels::all_finite(data + at[0], count);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) finite = finite && std::isfinite(data[at[0] + i * step[0]]);
+      }
+    });
+    return finite;
+  });
+}
 
 AttentionResult attention_composite(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {

@@ -5,7 +5,9 @@
 
 #include <heed/core/check.h>
 #include <heed/ops/arithmetic.h>
+#include <heed/ops/attention.h>
 #include <heed/ops/compare.h>
+#include <heed/ops/expand.h>
 #include <heed/ops/extremum.h>
 #include <heed/ops/matmul.h>
 #include <heed/ops/scaled_dot_product_attention.h>
@@ -31,6 +33,27 @@ void check_operands(const Tensor& Q, const Tensor& K, const Tensor& V, const Ten
   if (mask.defined()) check_dtype(op, "mask", mask, {DType::boolean});
 }
 
+// A product with a closed key or value that is NaN or infinite would carry it on as 0 · NaN: here `attention`, which leaves
+// closed pairs out, stands in for the formula.
+AttentionWeights without_closed_pairs(const Tensor& Q, const Tensor& K, const Tensor& V, const Tensor& mask) {
+  const auto leading = [](const Tensor& x) {
+    Shape shape;
+    for (int axis = 0; axis + 2 < x.rank(); ++axis) shape.push_back(x.shape()[axis]);
+    return shape;
+  };
+  const char* op = "scaled_dot_product_attention";
+  const Shape common = broadcast_shapes(op, broadcast_shapes(op, leading(Q), leading(K)), leading(V));
+  const auto expanded = [&](const Tensor& x) {
+    Shape shape = common;
+    shape.push_back(x.size(-2));
+    shape.push_back(x.size(-1));
+    return x.shape() == shape ? x : expand(x, shape);
+  };
+  const AttentionResult result = attention(expanded(Q), expanded(K), expanded(V),
+                                           {.mask = AttentionMask::attend(mask), .need_weights = true});
+  return {result.output, result.weights};
+}
+
 }  // namespace
 
 AttentionWeights scaled_dot_product_attention(const Tensor& Q, const Tensor& K, const Tensor& V,
@@ -42,6 +65,9 @@ AttentionWeights scaled_dot_product_attention(const Tensor& Q, const Tensor& K, 
     return {matmul(weights, V), weights};
   }
   check_expands("scaled_dot_product_attention", "mask", mask, scores.shape());
+  if (!(detail::all_finite(Q) && detail::all_finite(K) && detail::all_finite(V))) {
+    return without_closed_pairs(Q, K, V, mask);
+  }
   const Tensor closed = logical_not(mask);
   scores = masked_fill(scores, closed, -std::numeric_limits<double>::infinity());
   const Tensor dead = K.size(-2) == 0

@@ -1,3 +1,7 @@
+#include <limits>
+#include <span>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include <heed/core/backward.h>
@@ -49,4 +53,20 @@ TEST_CASE("one tensor as query, key and value", "[report-1]") {
   const auto got = whole.to_vector<double>();
   for (std::size_t i = 0; i < 6; ++i)
     REQUIRE(got[i] == Approx(total[i]).margin(1e-14));  // three sums in another order
+}
+
+TEMPLATE_TEST_CASE("NaN in closed keys and values reaches nothing in the textbook form", "[report-25]", float,
+                   double) {
+  using T = TestType;
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<Tensor> x{tensor<T>({1, 2}, {1, 2}), tensor<T>({1, 1, nan, 0}, {2, 2}),
+                        tensor<T>({3, nan}, {2, 1})};
+  for (Tensor& t : x) t.set_requires_grad();
+  const auto result = scaled_dot_product_attention(x[0], x[1], x[2], tensor({true, false}, {1, 2}));
+  REQUIRE(result.output.template item<T>() == 3);
+  REQUIRE(result.weights.template to_vector<T>() == std::vector<T>{1, 0});
+  const auto gradients = grad(std::span(&result.output, 1), x, {.grad_outputs = {tensor<T>({1}, {1, 1})}});
+  REQUIRE(gradients[0].template to_vector<T>() == std::vector<T>{0, 0});
+  REQUIRE(gradients[1].template to_vector<T>() == std::vector<T>{0, 0, 0, 0});
+  REQUIRE(gradients[2].template to_vector<T>() == std::vector<T>{1, 0});
 }
