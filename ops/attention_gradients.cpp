@@ -110,7 +110,7 @@ void run(const Pass<T>& pass, const Task& task, T* dk, T* dv, T* deltas, T* scra
       fill_deltas(pass, b, h, first, odd, deltas);
       kernels::attention_backward(head, first, rows, pass.d_output_rows(pass.d_output, b, h), deltas, odd, g,
                                   scratch);
-      for (std::int64_t i = first; odd >> (i - first) != 0 && i < first + kernels::attention_block; ++i) {
+      for (std::int64_t i = first; i < first + kernels::attention_block && odd >> (i - first) != 0; ++i) {
         if ((odd >> (i - first) & 1) == 0) continue;
         const T d_lse = pass.d_lse == nullptr ? T(0) : pass.d_lse[row + i];
         kernels::attention_row_backward(given, i, pass.d_output_rows(pass.d_output_given, b, h)[i], d_lse, g);
