@@ -15,13 +15,12 @@
 namespace heed {
 namespace {
 
-std::int64_t samples_of(const Shape& scores) { return scores.rank() > 3 ? scores[scores.rank() - 4] : 1; }
 std::int64_t heads_of(const Shape& scores) { return scores.rank() > 2 ? scores[scores.rank() - 3] : 1; }
 
 // The element for a pair of a tensor that broadcasts to [B, H, Tq, Tk].
 double at(const Tensor& x, const Shape& scores, const std::array<std::int64_t, 4>& pair) {
   const NoGrad guard;
-  const Shape four{samples_of(scores), heads_of(scores), scores[scores.rank() - 2],
+  const Shape four{AttentionMask::samples_of(scores), heads_of(scores), scores[scores.rank() - 2],
                    scores[scores.rank() - 1]};
   const Tensor all = view_of(x, expand_view("explain", x.view(), four));
   View one = all.view();

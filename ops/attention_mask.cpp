@@ -30,9 +30,11 @@ Tensor both(const Tensor& a, const Tensor& b) {
 }
 Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : add(a, b); }
 
-std::int64_t samples_of(const Shape& scores) { return scores.rank() > 3 ? scores[scores.rank() - 4] : 1; }
-
 }  // namespace
+
+std::int64_t AttentionMask::samples_of(const Shape& scores) {
+  return scores.rank() > 3 ? scores[scores.rank() - 4] : 1;
+}
 
 AttentionMask AttentionMask::causal() {
   AttentionMask mask;

@@ -65,6 +65,9 @@ class AttentionMask {
   /// ValueError for more than 256 queries or keys.
   std::string picture(const Shape& scores, std::int64_t b = 0, std::int64_t h = 0) const;
 
+  /// Samples in logits of this shape: the axis before heads; 1 without one.
+  static std::int64_t samples_of(const Shape& scores);
+
   /// Parts as kernels take them. Ranges are those of sample b % samples, with one entry a query.
   struct Plan {
     std::int64_t samples = 1;

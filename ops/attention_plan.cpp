@@ -10,8 +10,6 @@
 namespace heed {
 namespace {
 
-std::int64_t samples_of(const Shape& scores) { return scores.rank() > 3 ? scores[scores.rank() - 4] : 1; }
-
 Tensor both(const Tensor& a, const Tensor& b) { return a.defined() ? logical_and(a, b) : b; }
 
 // One range for each query becomes one for each query of each sample.
