@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace heed::io {
+
+/// A regular file as memory to read from: pages come in when they are touched. Copies share the mapping, which ends with
+/// the last of them. The file must not be cut meanwhile; one that AtomicFile replaces is safe.
+/// Throws    IoError naming the file: it cannot be read, is no regular file.
+class MemoryMap {
+ public:
+  explicit MemoryMap(const std::filesystem::path& path);
+
+  std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+
+ private:
+  std::shared_ptr<const std::byte> data_;  // null for an empty file
+  std::size_t size_ = 0;
+};
+
+}  // namespace heed::io
