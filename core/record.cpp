@@ -5,6 +5,7 @@
 #include <heed/core/check.h>
 #include <heed/core/nonfinite.h>
 #include <heed/core/record.h>
+#include <heed/core/tape_clock.h>
 #include <heed/core/tape_ledger.h>
 #include <heed/core/watch.h>
 
@@ -92,7 +93,8 @@ void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Ten
     impl->node = node;
     impl->output = i;
   }
-  if (watching.anomaly || watching.ledger != nullptr) [[unlikely]] {
+  if (watching.anomaly || watching.ledger != nullptr || watching.clock != nullptr) [[unlikely]] {
+    if (watching.clock != nullptr) watching.clock->end_forward(*node);
     if (watching.ledger != nullptr) watching.ledger->add(*node);
     if (watching.anomaly) check_results(*node, inputs, outputs, may_be_infinite);
   }

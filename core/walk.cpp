@@ -8,6 +8,7 @@
 #include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/nonfinite.h>
+#include <heed/core/tape_clock.h>
 #include <heed/core/vjp_context.h>
 #include <heed/core/walk.h>
 #include <heed/core/watch.h>
@@ -193,7 +194,12 @@ void Walk::run_node(const Entry& entry) {
     needed_[k] = producer != none && (entries_[producer].wanted || entries_[producer].runs);
   }
   VjpContext context(node, slots_of(entry), gradients_, needed_);
+  TapeClock* const clock = watch().clock;
+  if (clock != nullptr) [[unlikely]]
+    clock->restart();
   call_vjp(node, context);
+  if (clock != nullptr) [[unlikely]]
+    clock->end_backward(node);
   clear(entry);
   if (!retain_graph_) node.release();
   for (std::size_t k = 0; k < edges; ++k) {

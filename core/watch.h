@@ -5,6 +5,7 @@
 namespace heed {
 
 class Tensor;
+class TapeClock;
 class TapeLedger;
 
 namespace detail {
@@ -13,6 +14,7 @@ namespace detail {
 struct Watch {
   bool anomaly = false;                     ///< AnomalyMode
   TapeLedger* ledger = nullptr;             ///< TapeLedger
+  TapeClock* clock = nullptr;               ///< TapeClock
   std::vector<Tensor>* captures = nullptr;  ///< operands with history that unrecorded operations read
 };
 

@@ -1,0 +1,32 @@
+#include <utility>
+
+#include <heed/core/node.h>
+#include <heed/core/tape_clock.h>
+#include <heed/core/watch.h>
+
+namespace heed {
+
+TapeClock::TapeClock() : last_(Clock::now()), former_(std::exchange(detail::watch().clock, this)) {}
+
+TapeClock::~TapeClock() { detail::watch().clock = former_; }
+
+void TapeClock::end_forward(const Node& node) {
+  ClockRow& row = row_of(node);
+  ++row.nodes;
+  row.forward += lap();
+}
+
+void TapeClock::end_backward(const Node& node) { row_of(node).backward += lap(); }
+
+ClockRow& TapeClock::row_of(const Node& node) {
+  const auto [at, added] = places_.try_emplace(node.op(), rows_.size());
+  if (added) rows_.push_back({.op = node.op()});
+  return rows_[at->second];
+}
+
+double TapeClock::lap() {
+  const Clock::time_point now = Clock::now();
+  return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+}
+
+}  // namespace heed

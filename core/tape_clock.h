@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+class Node;
+
+/// Seconds that one operation took.
+struct ClockRow {
+  std::string op;
+  std::int64_t nodes = 0;  ///< recorded
+  double forward = 0;
+  double backward = 0;
+};
+
+/// `TapeClock clock;` — measures, while it lives, the operations that this thread records and the vector-Jacobian
+/// products that it runs. An operation's forward time runs from the last recorded operation, or restart(), to its own
+/// recording, so what is not recorded counts to what follows. Adding gradients up belongs to no operation. Of nested
+/// clocks the innermost measures.
+class TapeClock {
+ public:
+  TapeClock();
+  ~TapeClock();
+  TapeClock(const TapeClock&) = delete;
+  TapeClock& operator=(const TapeClock&) = delete;
+
+  /// The time since the last operation belongs to none.
+  void restart() { last_ = Clock::now(); }
+  /// In the order in which the operations first met.
+  const std::vector<ClockRow>& rows() const { return rows_; }
+
+  // For record and the walk.
+  void end_forward(const Node& node);
+  void end_backward(const Node& node);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ClockRow& row_of(const Node& node);
+  double lap();
+
+  std::map<std::string_view, std::size_t> places_;
+  std::vector<ClockRow> rows_;
+  Clock::time_point last_;
+  TapeClock* former_;
+};
+
+}  // namespace heed
