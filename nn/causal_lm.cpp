@@ -24,6 +24,21 @@ const CausalLMOptions& checked(const CausalLMOptions& options) {
   return options;
 }
 
+TransformerBlockOptions block_of(const CausalLMOptions& o) {
+  return {.embed_dim = o.embed_dim,
+          .num_heads = o.num_heads,
+          .hidden_dim = o.hidden_dim,
+          .dropout = o.dropout,
+          .bias = o.bias,
+          .num_kv_heads = o.num_kv_heads,
+          .head_dim = o.head_dim,
+          .rope = o.rope,
+          .activation = o.activation,
+          .gated = o.gated,
+          .norm = o.norm,
+          .norm_epsilon = o.norm_epsilon};
+}
+
 bool ends_residual_branch(std::string_view path) {
   return path.ends_with("attention.out.weight") || path.ends_with("mlp.down.weight");
 }
@@ -44,16 +59,17 @@ Tensor next_positions(const std::vector<std::int64_t>& lengths, std::int64_t tok
 CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
     : Module("CausalLM"),
       token({checked(options).vocab_size, options.embed_dim}, generator),
-      position({options.context, options.embed_dim}, generator),
       dropout({options.dropout}),
-      norm({.normalized_shape = {options.embed_dim}, .bias = options.bias}),
+      norm({.normalized_shape = {options.embed_dim},
+            .kind = options.norm,
+            .epsilon = options.norm_epsilon,
+            .bias = options.bias}),
       options_(options) {
-  for (std::int64_t layer = 0; layer < options.num_layers; ++layer) {
-    blocks.emplace_back(TransformerBlockOptions{.embed_dim = options.embed_dim,
-                                                .num_heads = options.num_heads,
-                                                .dropout = options.dropout,
-                                                .bias = options.bias},
-                        generator);
+  if (!options.rope) position.emplace(EmbeddingOptions{options.context, options.embed_dim}, generator);
+  for (std::int64_t layer = 0; layer < options.num_layers; ++layer)
+    blocks.emplace_back(block_of(options), generator);
+  if (!options.tied) {
+    head.emplace(LinearOptions{.in = options.embed_dim, .out = options.vocab_size, .bias = false}, generator);
   }
   name_children();
   initialise(generator);
@@ -87,14 +103,21 @@ Tensor CausalLM::embed(const Tensor& tokens, Generator* generator) const {
     fail<ShapeError>(name(), "tokens are longer than the context", tokens.shape().str(),
                      fmt::format("at most {} tokens", options_.context));
   }
-  return dropout(token(tokens) + position(arange(0, length)), generator);
+  const Tensor x = token(tokens);
+  return dropout(position ? x + (*position)(arange(0, length)) : x, generator);
+}
+
+// x [.., T, E] → logits [.., T, V]
+Tensor CausalLM::score(const Tensor& x) const {
+  const Tensor h = norm(x);
+  return head ? (*head)(h) : linear(h, token.weight);
 }
 
 Tensor CausalLM::operator()(const Tensor& tokens, Generator* generator) const {
   const Scope scope(name());
   Tensor x = embed(tokens, generator);
   for (const TransformerBlock& block : blocks) x = block(x, AttentionMask::causal(), generator);
-  return linear(norm(x), token.weight);
+  return score(x);
 }
 
 Tensor CausalLM::loss(const Tensor& tokens, const Tensor& targets, Generator* generator) const {
@@ -132,17 +155,21 @@ Tensor CausalLM::decode(const Tensor& tokens, std::vector<KVCache>& caches,
               static_cast<std::int64_t>(caches.size()), fmt::format("{}, one for each block", blocks.size()));
   check_value(caches[0].options().batch == tokens.size(0), name(), "number of sequences", tokens.size(0),
               fmt::format("{}, the caches' batch", caches[0].options().batch));
-  Tensor x = token(tokens) + position(next_positions(caches[0].lengths(), tokens.size(1), options_.context));
+  Tensor x = token(tokens);
+  if (position) {
+    x = x + (*position)(next_positions(caches[0].lengths(), tokens.size(1), options_.context));
+  }
   for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i].decode(x, caches[i], counts);
-  return linear(norm(x), token.weight);
+  return score(x);
 }
 
 void CausalLM::visit(MemberVisitor& visitor) {
   visitor.child("token", token);
-  visitor.child("position", position);
+  if (position) visitor.child("position", *position);
   visitor.child("dropout", dropout);
   visitor.children("blocks", blocks);
   visitor.child("norm", norm);
+  if (head) visitor.child("head", *head);
 }
 
 }  // namespace heed::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,12 +17,21 @@ struct CausalLMOptions {
   std::int64_t num_heads = 0;
   std::int64_t embed_dim = 0;
   double dropout = 0;
-  bool bias = true;
+  bool bias = true;                      // of linear layers and of NormKind::layer
+  std::int64_t num_kv_heads = 0;         // heads of keys and values, a divisor of num_heads; 0: num_heads
+  std::int64_t head_dim = 0;             // 0: embed_dim / num_heads
+  std::int64_t hidden_dim = 0;           // of the MLP; 0: four times embed_dim
+  std::optional<RopeOptions> rope = {};  // in place of learned positions
+  Activation activation = Activation::gelu;
+  bool gated = false;  // the MLP
+  NormKind norm = NormKind::layer;
+  double norm_epsilon = 1e-5;
+  bool tied = true;  // the head's weight is that of the token vectors
 };
 
-/// A GPT: pre-norm transformer blocks over learned token and position vectors; the head that scores the next
-/// token is tied to the token vectors.
-///   x_0 = token[t] + position[0..T),  x_{l+1} = block_l(x_l), causal,  logits = norm(x_L) tokenᵀ.
+/// A language model of pre-norm transformer blocks. As the options are left it is a GPT, with learned positions; with RoPE,
+/// NormKind::rms, a gated MLP of silu and without bias it is a Llama.
+///   x_0 = token[t] (+ position[0..T) without RoPE),  x_{l+1} = block_l(x_l), causal,  logits = norm(x_L) headᵀ.
 /// Shapes    tokens i64 or i32 [T] or [B, T], T <= context → logits [.., T, vocab_size].
 /// Start     matrices from N(0, 0.02²), those that end a residual branch from N(0, 0.02² / (2 num_layers));
 ///           gains 1, biases 0.
@@ -51,10 +61,11 @@ class CausalLM final : public Module {
                 std::span<const std::int64_t> counts = {}) const;
 
   Embedding token;
-  Embedding position;
+  std::optional<Embedding> position;  // none with RoPE
   Dropout dropout;
   std::vector<TransformerBlock> blocks;
-  LayerNorm norm;
+  Norm norm;
+  std::optional<Linear> head;  // none if tied
 
  protected:
   void visit(MemberVisitor& visitor) override;
@@ -62,6 +73,7 @@ class CausalLM final : public Module {
  private:
   void initialise(Generator& generator);
   Tensor embed(const Tensor& tokens, Generator* generator) const;
+  Tensor score(const Tensor& x) const;
 
   CausalLMOptions options_;
 };

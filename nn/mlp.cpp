@@ -1,6 +1,6 @@
 #include <heed/core/scope.h>
 #include <heed/nn/mlp.h>
-#include <heed/ops/activation.h>
+#include <heed/ops/arithmetic.h>
 
 namespace heed::nn {
 namespace {
@@ -16,6 +16,7 @@ MLP::MLP(const MLPOptions& options, Generator& generator)
       up({options.dim, hidden_size(options), options.bias}, generator),
       down({hidden_size(options), options.dim, options.bias}, generator),
       options_(options) {
+  if (options.gated) gate.emplace(up.options(), generator);
   name_children();
 }
 
@@ -28,11 +29,13 @@ MLP MLP::clone() const {
 
 Tensor MLP::operator()(const Tensor& x) const {
   const Scope scope(name());
-  return down(gelu(up(x)));
+  const Tensor wide = up(x);
+  return down(gate ? activate((*gate)(x), options_.activation) * wide : activate(wide, options_.activation));
 }
 
 void MLP::visit(MemberVisitor& visitor) {
   visitor.child("up", up);
+  if (gate) visitor.child("gate", *gate);
   visitor.child("down", down);
 }
 

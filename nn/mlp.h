@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include <heed/core/random.h>
+#include <heed/nn/activation.h>
 #include <heed/nn/linear.h>
 
 namespace heed::nn {
@@ -9,9 +12,12 @@ struct MLPOptions {
   std::int64_t dim = 0;     // of input and output
   std::int64_t hidden = 0;  // 0: four times dim
   bool bias = true;
+  Activation activation = Activation::gelu;
+  bool gated = false;
 };
 
-/// y = down(gelu(up(x))), gelu exact.   x [.., dim] → y [.., dim].
+/// y = down(activation(up(x))); gated, y = down(activation(gate(x)) ⊙ up(x)), which with silu is SwiGLU.
+/// Shapes    x [.., dim] → y [.., dim].
 /// Throws    ValueError (a size below 1), at the call what `linear` throws.
 class MLP final : public Module {
  public:
@@ -22,6 +28,7 @@ class MLP final : public Module {
   Tensor operator()(const Tensor& x) const;
 
   Linear up;
+  std::optional<Linear> gate;  // up's shape
   Linear down;
 
  protected:

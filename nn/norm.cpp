@@ -53,4 +53,29 @@ Tensor RMSNorm::operator()(const Tensor& x) const {
   return rms_norm(x, options_.normalized_shape, weight, options_.epsilon);
 }
 
+Norm::Norm(const NormOptions& options) : Module("Norm"), options_(options) {
+  check_options("Norm", options.normalized_shape, options.epsilon);
+  weight = constant_parameter(options.normalized_shape, 1);
+  const bool biased = options.bias && options.kind == NormKind::layer;
+  if (biased) bias = constant_parameter(options.normalized_shape, 0);
+}
+
+Norm Norm::clone() const {
+  Norm copy(options_);
+  copy.adopt(*this);
+  return copy;
+}
+
+Tensor Norm::operator()(const Tensor& x) const {
+  const Scope scope(name());
+  return options_.kind == NormKind::rms
+             ? rms_norm(x, options_.normalized_shape, weight, options_.epsilon)
+             : layer_norm(x, options_.normalized_shape, weight, bias, options_.epsilon);
+}
+
+void Norm::visit(MemberVisitor& visitor) {
+  visitor.parameter("weight", weight);
+  visitor.parameter("bias", bias);
+}
+
 }  // namespace heed::nn

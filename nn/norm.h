@@ -54,4 +54,34 @@ class RMSNorm final : public Module {
   RMSNormOptions options_;
 };
 
+/// Which norm a model uses.
+enum class NormKind { layer, rms };
+
+struct NormOptions {
+  Shape normalized_shape;  // the last axes of the input
+  NormKind kind = NormKind::layer;
+  double epsilon = 1e-5;
+  bool bias = true;  // of layer alone
+};
+
+/// LayerNorm or RMSNorm, as the options say, with the same parameters.
+/// Throws    as they do.
+class Norm final : public Module {
+ public:
+  explicit Norm(const NormOptions& options);
+  Norm clone() const;
+  const NormOptions& options() const { return options_; }
+
+  Tensor operator()(const Tensor& x) const;
+
+  Tensor weight;
+  Tensor bias;
+
+ protected:
+  void visit(MemberVisitor& visitor) override;
+
+ private:
+  NormOptions options_;
+};
+
 }  // namespace heed::nn

@@ -3,13 +3,38 @@
 #include <heed/ops/arithmetic.h>
 
 namespace heed::nn {
+namespace {
+
+NormOptions norm_of(const TransformerBlockOptions& o) {
+  return {.normalized_shape = {o.embed_dim}, .kind = o.norm, .epsilon = o.norm_epsilon, .bias = o.bias};
+}
+
+MultiHeadAttentionOptions attention_of(const TransformerBlockOptions& o) {
+  return {.embed_dim = o.embed_dim,
+          .num_heads = o.num_heads,
+          .dropout = o.dropout,
+          .bias = o.bias,
+          .num_kv_heads = o.num_kv_heads,
+          .head_dim = o.head_dim,
+          .rope = o.rope};
+}
+
+MLPOptions mlp_of(const TransformerBlockOptions& o) {
+  return {.dim = o.embed_dim,
+          .hidden = o.hidden_dim,
+          .bias = o.bias,
+          .activation = o.activation,
+          .gated = o.gated};
+}
+
+}  // namespace
 
 TransformerBlock::TransformerBlock(const TransformerBlockOptions& options, Generator& generator)
     : Module("TransformerBlock"),
-      norm1({.normalized_shape = {options.embed_dim}, .bias = options.bias}),
-      attention({options.embed_dim, options.num_heads, options.dropout, options.bias}, generator),
-      norm2({.normalized_shape = {options.embed_dim}, .bias = options.bias}),
-      mlp({options.embed_dim, options.hidden_dim, options.bias}, generator),
+      norm1(norm_of(options)),
+      attention(attention_of(options), generator),
+      norm2(norm_of(options)),
+      mlp(mlp_of(options), generator),
       dropout({options.dropout}),
       options_(options) {
   name_children();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <heed/nn/dropout.h>
@@ -16,6 +17,13 @@ struct TransformerBlockOptions {
   std::int64_t hidden_dim = 0;  // 0: four times embed_dim
   double dropout = 0;           // of attention weights and of both branches, in training mode
   bool bias = true;
+  std::int64_t num_kv_heads = 0;  // as MultiHeadAttention reads it
+  std::int64_t head_dim = 0;      // the same
+  std::optional<RopeOptions> rope = {};
+  Activation activation = Activation::gelu;
+  bool gated = false;  // the MLP
+  NormKind norm = NormKind::layer;
+  double norm_epsilon = 1e-5;
 };
 
 /// Pre-norm block:  z = x + attention(norm1(x)),   y = z + mlp(norm2(z)).   x [.., T, E] → y, same shape.
@@ -33,9 +41,9 @@ class TransformerBlock final : public Module {
   /// The next tokens of cached sequences, as MultiHeadAttention::decode takes them: x [B, T, E] → y [B, T, E].
   Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {}) const;
 
-  LayerNorm norm1;
+  Norm norm1;
   MultiHeadAttention attention;
-  LayerNorm norm2;
+  Norm norm2;
   MLP mlp;
   Dropout dropout;
 

@@ -1,6 +1,5 @@
 #include <heed/core/scope.h>
 #include <heed/nn/transformer_layers.h>
-#include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
 
 namespace heed::nn {
@@ -36,7 +35,7 @@ Tensor residual(const Tensor& x, const LayerNorm& norm, bool norm_first, const B
 template <class Layer>
 Tensor feed_forward(const Layer& layer, const Tensor& z, Generator* generator) {
   const Tensor up = layer.linear1(z);
-  const Tensor active = layer.options().activation == Activation::relu ? relu(up) : gelu(up);
+  const Tensor active = activate(up, layer.options().activation);
   return layer.linear2(layer.dropout(active, generator));
 }
 

@@ -3,14 +3,13 @@
 #include <cstdint>
 
 #include <heed/core/random.h>
+#include <heed/nn/activation.h>
 #include <heed/nn/dropout.h>
 #include <heed/nn/linear.h>
 #include <heed/nn/multi_head_attention.h>
 #include <heed/nn/norm.h>
 
 namespace heed::nn {
-
-enum class Activation { relu, gelu };
 
 /// Names and defaults are PyTorch's.
 struct TransformerLayerOptions {

@@ -38,7 +38,7 @@ constexpr int steps = 400;
 
 // The model as CausalLM computes it, but the mask is ours to forget.
 Tensor logits(const nn::CausalLM& model, const Tensor& tokens, const AttentionMask& mask) {
-  Tensor x = model.token(tokens) + model.position(arange(0, tokens.size(-1)));
+  Tensor x = model.token(tokens) + (*model.position)(arange(0, tokens.size(-1)));
   for (const nn::TransformerBlock& block : model.blocks) x = block(x, mask);
   return linear(model.norm(x), model.token.weight);
 }

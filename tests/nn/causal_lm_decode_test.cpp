@@ -20,6 +20,7 @@ using heed::Generator;
 using heed::NoGrad;
 using heed::Tensor;
 using heed::nn::CausalLM;
+using heed::nn::CausalLMOptions;
 using heed::nn::KVCache;
 
 namespace {
@@ -28,12 +29,27 @@ using Tokens = std::vector<std::int64_t>;
 constexpr std::int64_t context = 16;
 constexpr std::int64_t vocabulary = 11;
 
+constexpr CausalLMOptions kGpt = {
+    .vocab_size = vocabulary, .context = context, .num_layers = 2, .num_heads = 2, .embed_dim = 8};
+constexpr CausalLMOptions kLlama = {.vocab_size = vocabulary,
+                                    .context = context,
+                                    .num_layers = 2,
+                                    .num_heads = 4,
+                                    .embed_dim = 16,
+                                    .bias = false,
+                                    .num_kv_heads = 2,
+                                    .hidden_dim = 24,
+                                    .rope = heed::RopeOptions{},
+                                    .activation = heed::nn::Activation::silu,
+                                    .gated = true,
+                                    .norm = heed::nn::NormKind::rms,
+                                    .norm_epsilon = 1e-6,
+                                    .tied = false};
+
 // In evaluation, with weights wide enough that the logits differ.
-CausalLM model_of(DType dtype) {
+CausalLM model_of(DType dtype, const CausalLMOptions& options = kGpt) {
   Generator generator(1);
-  CausalLM model(
-      {.vocab_size = vocabulary, .context = context, .num_layers = 2, .num_heads = 2, .embed_dim = 8},
-      generator);
+  CausalLM model(options, generator);
   model.to(dtype);
   model.eval();
   const NoGrad guard;
@@ -106,12 +122,13 @@ Tokens prompt_of(std::size_t length) {
 
 TEST_CASE("greedy text is the same with and without caches, past the context too", "[report-47][report-48]") {
   const NoGrad guard;
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    const CausalLM model = model_of(dtype);
+  for (const auto& [dtype, options] :
+       {std::pair(DType::f32, kGpt), {DType::f64, kGpt}, {DType::f32, kLlama}, {DType::f64, kLlama}}) {
+    const CausalLM model = model_of(dtype, options);
     std::vector<KVCache> caches = model.make_caches(1);
     const double bound = dtype == DType::f64 ? 1e-12 : 1e-5;  // requirement 47
     for (const std::size_t length : {1, 7, 15, 16, 17, 100}) {
-      CAPTURE(dtype, length);
+      CAPTURE(options.tied, length);
       const Text plain = greedy(model, prompt_of(length), 50);
       const Text cached = greedy_cached(model, caches, prompt_of(length), 50);
       CHECK(cached.tokens == plain.tokens);

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -132,6 +133,45 @@ TEST_CASE("a clone is a model of its own") {
   CHECK(copy(tokens).to_vector<float>() == before);
   copy.token.weight.fill_(0);
   CHECK(model(tokens).to_vector<float>() == before);
+}
+
+TEST_CASE("the same options make a Llama") {
+  const heed::nn::CausalLMOptions options = {.vocab_size = 11,
+                                             .context = 6,
+                                             .num_layers = 2,
+                                             .num_heads = 4,
+                                             .embed_dim = 16,
+                                             .bias = false,
+                                             .num_kv_heads = 2,
+                                             .hidden_dim = 24,
+                                             .rope = heed::RopeOptions{},
+                                             .activation = heed::nn::Activation::silu,
+                                             .gated = true,
+                                             .norm = heed::nn::NormKind::rms,
+                                             .norm_epsilon = 1e-6,
+                                             .tied = false};
+  Generator generator(1);
+  const CausalLM model(options, generator);
+  // In each block q and out [16, 16], k and v [8, 16], three matrices of 24 · 16, two gains; no positions.
+  CHECK(model.parameter_count() == 2 * 11 * 16 + 2 * (2 * 256 + 2 * 128 + 3 * 24 * 16 + 2 * 16) + 16);
+  CHECK_FALSE(model.position);
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    if (!name.starts_with("blocks.1")) names.push_back(name);
+  }
+  CHECK(names == std::vector<std::string>{
+                     "token.weight", "blocks.0.norm1.weight", "blocks.0.attention.qkv.weight",
+                     "blocks.0.attention.out.weight", "blocks.0.norm2.weight", "blocks.0.mlp.up.weight",
+                     "blocks.0.mlp.gate.weight", "blocks.0.mlp.down.weight", "norm.weight", "head.weight"});
+  const heed::NoGrad guard;
+  const Tensor tokens = heed::tensor<std::int64_t>({1, 2, 1, 2});
+  const auto logits = model(tokens).to_vector<float>();
+  CHECK(logits.size() == 44);
+  CHECK(model.clone()(tokens).to_vector<float>() == logits);
+  auto with_eps = options;
+  with_eps.norm_epsilon = 1e-2;
+  Generator again(1);
+  CHECK(CausalLM(with_eps, again)(tokens).to_vector<float>() != logits);
 }
 
 TEST_CASE("CausalLM refuses what does not fit") {

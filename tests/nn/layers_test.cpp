@@ -13,6 +13,7 @@
 #include <heed/nn/mlp.h>
 #include <heed/nn/norm.h>
 #include <heed/ops/activation.h>
+#include <heed/ops/arithmetic.h>
 #include <heed/ops/linear.h>
 
 using Catch::Contains;
@@ -89,6 +90,41 @@ TEST_CASE("MLP is down(gelu(up(x))), four times as wide inside") {
   const Tensor x = heed::randn({3, 4}, generator);
   const Tensor inside = heed::gelu(heed::linear(x, mlp.up.weight, mlp.up.bias));
   CHECK(mlp(x).to_vector<float>() == heed::linear(inside, mlp.down.weight, mlp.down.bias).to_vector<float>());
+}
+
+TEST_CASE("an MLP takes its activation, and a gate") {
+  using heed::nn::Activation;
+  Generator generator(1);
+  const Tensor x = heed::randn({3, 4}, generator);
+  const auto plain = [&](Activation activation, const auto& expected) {
+    const heed::nn::MLP mlp({.dim = 4, .bias = false, .activation = activation}, generator);
+    const Tensor y = heed::linear(expected(heed::linear(x, mlp.up.weight)), mlp.down.weight);
+    CHECK(mlp(x).to_vector<float>() == y.to_vector<float>());
+  };
+  plain(Activation::relu, [](const Tensor& h) { return heed::relu(h); });
+  plain(Activation::gelu_tanh, [](const Tensor& h) { return heed::gelu(h, heed::Gelu::tanh); });
+  plain(Activation::silu, [](const Tensor& h) { return heed::silu(h); });
+  const heed::nn::MLP swiglu(
+      {.dim = 4, .hidden = 6, .bias = false, .activation = Activation::silu, .gated = true}, generator);
+  REQUIRE(swiglu.gate);
+  CHECK(swiglu.named_parameters().size() == 3);
+  const Tensor inside = heed::silu(heed::linear(x, swiglu.gate->weight)) * heed::linear(x, swiglu.up.weight);
+  CHECK(swiglu(x).to_vector<float>() == heed::linear(inside, swiglu.down.weight).to_vector<float>());
+}
+
+TEST_CASE("Norm is the norm of its kind") {
+  using heed::nn::NormKind;
+  Generator generator(1);
+  const Tensor x = heed::randn({3, 4}, generator);
+  const heed::nn::Norm layer({.normalized_shape = {4}, .epsilon = 1e-3});
+  CHECK(layer.named_parameters().size() == 2);
+  CHECK(layer(x).to_vector<float>() ==
+        heed::nn::LayerNorm({.normalized_shape = {4}, .epsilon = 1e-3})(x).to_vector<float>());
+  const heed::nn::Norm root({.normalized_shape = {4}, .kind = NormKind::rms, .epsilon = 1e-3});
+  CHECK(root.named_parameters().size() == 1);
+  CHECK(root(x).to_vector<float>() ==
+        heed::nn::RMSNorm({.normalized_shape = {4}, .epsilon = 1e-3})(x).to_vector<float>());
+  CHECK_THROWS_WITH(heed::nn::Norm({}), Contains("normalized_shape has no axes"));
 }
 
 TEST_CASE("dropout acts in training mode alone", "[report-24]") {
