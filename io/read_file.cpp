@@ -19,9 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kFnvStart = 0xcbf29ce484222325u;
-constexpr std::uint64_t kFnvPrime = 0x100000001b3u;
-
 [[noreturn]] void fail_reading(const std::filesystem::path& path, const std::string& reason) {
   fail<IoError>("read", fmt::format("'{}': {}", path.string(), reason));
 }
@@ -61,11 +58,6 @@ class OpenFile {
   int number_;
   std::uint64_t size_ = 0;
 };
-
-std::uint64_t fnv(std::uint64_t hash, std::string_view bytes) {
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * kFnvPrime;
-  return hash;
-}
 
 // Looks at JSON without building anything; `problem` says what is wrong with it.
 class JsonInspector final : public nlohmann::json_sax<Json> {
@@ -143,11 +135,20 @@ std::string file_checksum(const std::filesystem::path& path) {
   OpenFile file(path);
   constexpr std::size_t kBlock = std::size_t{1} << 16;
   std::vector<char> block(kBlock);
-  std::uint64_t hash = kFnvStart;
-  while (const std::size_t got = file.read(block.data(), kBlock)) hash = fnv(hash, {block.data(), got});
-  return fmt::format("{:016x}", hash);
+  Checksum checksum;
+  while (const std::size_t got = file.read(block.data(), kBlock)) checksum.add({block.data(), got});
+  return fmt::format("{:016x}", checksum.value());
 }
 
-std::string text_checksum(std::string_view text) { return fmt::format("{:016x}", fnv(kFnvStart, text)); }
+std::string text_checksum(std::string_view text) {
+  Checksum checksum;
+  checksum.add(text);
+  return fmt::format("{:016x}", checksum.value());
+}
+
+void Checksum::add(std::string_view bytes) {
+  constexpr std::uint64_t kPrime = 0x100000001b3u;
+  for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * kPrime;
+}
 
 }  // namespace heed::io

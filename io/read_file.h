@@ -27,4 +27,14 @@ std::string file_checksum(const std::filesystem::path& path);
 /// The same of bytes in memory.
 std::string text_checksum(std::string_view text);
 
+/// The same in parts: bytes are added in their order, however they are cut.
+class Checksum {
+ public:
+  void add(std::string_view bytes);
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325u;
+};
+
 }  // namespace heed::io

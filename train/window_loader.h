@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include <heed/core/random.h>
 #include <heed/core/tensor.h>
+#include <heed/train/token_text.h>
 
 namespace heed::train {
 
@@ -25,12 +25,12 @@ struct WindowOptions {
 /// step).
 class WindowLoader {
  public:
-  WindowLoader(std::span<const std::int64_t> tokens, const WindowOptions& options, Generator& generator);
+  WindowLoader(TokenText tokens, const WindowOptions& options, Generator& generator);
 
   Batch batch(std::int64_t step) const;
 
  private:
-  std::span<const std::int64_t> tokens_;
+  TokenText tokens_;
   WindowOptions options_;
   std::uint64_t seed_;
 };
@@ -40,7 +40,7 @@ class WindowLoader {
 /// Throws    as WindowLoader; IndexError for a batch number outside 0 … batches()−1.
 class WindowSequence {
  public:
-  WindowSequence(std::span<const std::int64_t> tokens, const WindowOptions& options);
+  WindowSequence(TokenText tokens, const WindowOptions& options);
 
   std::int64_t windows() const { return windows_; }
   std::int64_t batches() const { return (windows_ + options_.batch - 1) / options_.batch; }
@@ -48,7 +48,7 @@ class WindowSequence {
   Batch batch(std::int64_t number) const;
 
  private:
-  std::span<const std::int64_t> tokens_;
+  TokenText tokens_;
   WindowOptions options_;
   std::int64_t windows_;
 };
