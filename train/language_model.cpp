@@ -7,13 +7,17 @@
 #include <heed/io/atomic_file.h>
 #include <heed/io/read_file.h>
 #include <heed/io/safetensors.h>
+#include <heed/train/bpe_tokenizer.h>
 #include <heed/train/language_model.h>
+#include <heed/train/model_config.h>
+#include <heed/train/pretrained.h>
+#include <heed/train/weight_files.h>
 
 namespace heed::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
 
 constexpr const char* kFormat = "heed-causal-lm/1";
 
@@ -21,52 +25,40 @@ constexpr const char* kFormat = "heed-causal-lm/1";
   fail<IoError>("load_language_model", fmt::format("'{}': {}", path.string(), reason));
 }
 
-Json options_to_json(const nn::CausalLMOptions& o) {
-  return {{"vocab_size", o.vocab_size},
-          {"context", o.context},
-          {"num_layers", o.num_layers},
-          {"num_heads", o.num_heads},
-          {"embed_dim", o.embed_dim},
-          {"dropout", o.dropout},
-          {"bias", o.bias}};
-}
-
-nn::CausalLMOptions options_from_json(const Json& json) {
-  return {.vocab_size = json.at("vocab_size").get<std::int64_t>(),
-          .context = json.at("context").get<std::int64_t>(),
-          .num_layers = json.at("num_layers").get<std::int64_t>(),
-          .num_heads = json.at("num_heads").get<std::int64_t>(),
-          .embed_dim = json.at("embed_dim").get<std::int64_t>(),
-          .dropout = json.at("dropout").get<double>(),
-          .bias = json.at("bias").get<bool>()};
-}
-
-Json read_config(const fs::path& path) {
-  Json config = Json::parse(io::read_json_object(path));
-  if (config.value("format", Json()) != Json(kFormat)) {
-    fail_loading(path, fmt::format("is not of the format {}", kFormat));
+std::unique_ptr<Tokenizer> tokenizer_of(const fs::path& folder) {
+  if (fs::exists(folder / "tokenizer.json")) return load_tokenizer(folder / "tokenizer.json");
+  if (fs::exists(folder / "vocab.json")) {
+    return std::make_unique<BpeTokenizer>(load_gpt2_files(folder / "vocab.json", folder / "merges.txt"));
   }
-  return config;
+  fail_loading(folder, "has neither tokenizer.json nor vocab.json and merges.txt");
 }
 
-// Before a model is built: the file must hold tensors of the sizes the configuration claims.
-void check_sizes(const nn::CausalLMOptions& o, const io::SafetensorsFile& file, const fs::path& path) {
-  const auto check = [&](const std::string& name, std::int64_t rows, std::int64_t columns) {
-    const auto found = file.entries().find(name);
-    if (found == file.entries().end()) fail_loading(path, fmt::format("has no tensor '{}'", name));
-    const Shape expected = {rows, columns};
-    if (found->second.shape == expected) return;
-    fail_loading(path, fmt::format("'{}' is {}, the configuration says {}", name, found->second.shape.str(),
-                                   expected.str()));
-  };
-  check("token.weight", o.vocab_size, o.embed_dim);
-  check("position.weight", o.context, o.embed_dim);
-  if (o.num_layers > static_cast<std::int64_t>(file.entries().size())) {
-    fail_loading(path, fmt::format("has too few tensors for {} layers", o.num_layers));
+void check_vocabulary(const fs::path& path, const Tokenizer& tokenizer, const nn::CausalLMOptions& options) {
+  if (tokenizer.vocab_size() == options.vocab_size) return;
+  fail_loading(path, fmt::format("the tokenizer has {} tokens, the model {}", tokenizer.vocab_size(),
+                                 options.vocab_size));
+}
+
+LanguageModel load_own(const fs::path& folder, const fs::path& config_path, const Json& config) {
+  if (config.at("format") != Json(kFormat)) {
+    fail_loading(config_path, fmt::format("is not of the format {}", kFormat));
   }
-  for (std::int64_t layer = 0; layer < o.num_layers; ++layer) {
-    const auto name = fmt::format("blocks.{}.attention.out.weight", layer);
-    check(name, o.embed_dim, o.embed_dim);
+  const WeightFiles files(folder);
+  try {
+    const nn::CausalLMOptions options = model_config_from_json(config.at("model").dump());
+    auto tokenizer = tokenizer_from_json(config.at("tokenizer").dump());
+    check_vocabulary(config_path, *tokenizer, options);
+    const auto slots = weight_slots(options, WeightFormat::heed, files.size());
+    check_weights(folder, files, slots, WeightFormat::heed);
+    Generator generator;
+    nn::CausalLM model(options, generator);
+    copy_weights(files, slots, model);
+    model.eval();
+    return {std::move(model), std::move(tokenizer)};
+  } catch (const Json::exception&) {
+    fail_loading(config_path, "a field is missing or of the wrong kind");
+  } catch (const ValueError& error) {
+    fail_loading(config_path, error.what());
   }
 }
 
@@ -74,7 +66,7 @@ void check_sizes(const nn::CausalLMOptions& o, const io::SafetensorsFile& file, 
 
 void save_language_model(const fs::path& folder, const nn::CausalLM& model, const Tokenizer& tokenizer) {
   const Json config = {{"format", kFormat},
-                       {"model", options_to_json(model.options())},
+                       {"model", Json::parse(model_config_to_json(model.options()))},
                        {"tokenizer", Json::parse(tokenizer.to_json())}};
   io::write_safetensors(folder / "model.safetensors", model.state_dict(), {{"format", kFormat}});
   io::write_file(folder / "config.json", config.dump(2) + "\n");
@@ -82,27 +74,12 @@ void save_language_model(const fs::path& folder, const nn::CausalLM& model, cons
 
 LanguageModel load_language_model(const fs::path& folder) {
   const fs::path config_path = folder / "config.json";
-  const fs::path tensor_path = folder / "model.safetensors";
-  const Json config = read_config(config_path);
-  const io::SafetensorsFile file(tensor_path);
-  try {
-    const nn::CausalLMOptions options = options_from_json(config.at("model"));
-    auto tokenizer = tokenizer_from_json(config.at("tokenizer").dump());
-    if (tokenizer->vocab_size() != options.vocab_size) {
-      fail_loading(config_path, fmt::format("the tokenizer has {} tokens, the model {}",
-                                            tokenizer->vocab_size(), options.vocab_size));
-    }
-    check_sizes(options, file, tensor_path);
-    Generator generator;
-    nn::CausalLM model(options, generator);
-    model.load_state_dict(file.load_all());
-    model.eval();
-    return {std::move(model), std::move(tokenizer)};
-  } catch (const Json::exception&) {
-    fail_loading(config_path, "a field is missing or of the wrong kind");
-  } catch (const ValueError& error) {
-    fail_loading(folder, error.what());
-  }
+  const Json config = Json::parse(io::read_json_object(config_path));
+  if (config.contains("format")) return load_own(folder, config_path, config);
+  auto tokenizer = tokenizer_of(folder);
+  nn::CausalLM model = load_pretrained(folder);
+  check_vocabulary(folder, *tokenizer, model.options());
+  return {std::move(model), std::move(tokenizer)};
 }
 
 }  // namespace heed::train

@@ -19,8 +19,9 @@ struct LanguageModel {
 void save_language_model(const std::filesystem::path& folder, const nn::CausalLM& model,
                          const Tokenizer& tokenizer);
 
-/// What save_language_model wrote, in evaluation mode. Sizes that the configuration claims are compared with
-/// the tensors before anything is allocated. Throws    IoError naming the file and what is wrong with it.
+/// What save_language_model wrote, or a folder as load_pretrained reads it with its tokenizer.json, or vocab.json and merges.txt. In
+/// evaluation mode. Sizes that the configuration claims are compared with the tensors before anything is
+/// allocated. Throws    IoError naming the file and what is wrong with it.
 LanguageModel load_language_model(const std::filesystem::path& folder);
 
 }  // namespace heed::train

@@ -10,9 +10,12 @@
 #include <heed/core/factory.h>
 #include <heed/io/safetensors.h>
 #include <heed/train/language_model.h>
+#include <heed/train/model_config.h>
+#include <heed/train/weight_layout.h>
 
 namespace fs = std::filesystem;
 using Catch::Contains;
+using heed::Generator;
 using heed::Tensor;
 using heed::train::load_language_model;
 using heed::train::save_language_model;
@@ -86,17 +89,26 @@ TEST_CASE("a configuration that is damaged or does not fit is refused") {
   SECTION("a field of the wrong kind") {
     const Saved saved;
     saved.edit("\"context\": 5", "\"context\": \"five\"");
-    CHECK_THAT(saved.refusal(), Contains("missing or of the wrong kind"));
+    CHECK_THAT(saved.refusal(), Contains("context is \"five\", not a whole number"));
+  }
+  SECTION("fields that are unknown or missing are all named") {
+    const Saved saved;
+    saved.edit("\"context\"", "\"kontext\"");
+    saved.edit("\"gelu\"", "\"gelo\"");
+    CHECK_THAT(saved.refusal(), Contains("context is missing") && Contains("kontext is unknown") &&
+                                    Contains("activation is \"gelo\", not relu, gelu, gelu_tanh, silu"));
   }
   SECTION("sizes that the tensors do not have are refused before they are allocated") {
     const Saved saved;
-    saved.edit("\"context\": 5", "\"context\": 4000000000000");
-    CHECK_THAT(saved.refusal(), Contains("'position.weight' is [5, 4]"));
+    saved.edit("\"context\": 5", "\"context\": 400000000");
+    CHECK_THAT(saved.refusal(), Contains("'position.weight' is F32[5, 4], the model has F32[400000000, 4]"));
+    saved.edit("\"context\": 400000000", "\"context\": 4000000000000");
+    CHECK_THAT(saved.refusal(), Contains("context is 4000000000000; expected 1 to 2^30"));
   }
   SECTION("too many layers") {
     const Saved saved;
     saved.edit("\"num_layers\": 2", "\"num_layers\": 1000000000");
-    CHECK_THAT(saved.refusal(), Contains("too few tensors"));
+    CHECK_THAT(saved.refusal(), Contains("num_layers is 1000000000"));
   }
   SECTION("a vocabulary of another size") {
     const Saved saved;
@@ -119,5 +131,87 @@ TEST_CASE("tensors that do not fit are all listed") {
   state.emplace_back("extra", heed::scalar(1.f));
   heed::io::write_safetensors(saved.folder / "model.safetensors", state);
   CHECK_THAT(saved.refusal(),
-             Contains("'norm.weight' is missing") && Contains("'extra' is not in the module"));
+             Contains("'norm.weight' is missing") && Contains("'extra', F32[], is not in the model"));
+}
+
+TEST_CASE("options of every kind come back from a saved model") {
+  Generator generator(1);
+  const heed::nn::CausalLMOptions options = {
+      .vocab_size = 4,
+      .context = 5,
+      .num_layers = 1,
+      .num_heads = 2,
+      .embed_dim = 8,
+      .bias = false,
+      .num_kv_heads = 1,
+      .head_dim = 6,
+      .hidden_dim = 5,
+      .rope = heed::RopeOptions{heed::RopeLayout::interleaved, 500.0, 4},
+      .activation = heed::nn::Activation::silu,
+      .gated = true,
+      .norm = heed::nn::NormKind::rms,
+      .norm_epsilon = 1e-6,
+      .tied = false};
+  const heed::nn::CausalLM model(options, generator);
+  const Saved saved;
+  save_language_model(saved.folder, model, saved.tokenizer);
+  const auto loaded = load_language_model(saved.folder);
+  const Tensor tokens = heed::tensor<std::int64_t>({3, 0, 1});
+  CHECK(loaded.model(tokens).to_vector<float>() == model(tokens).to_vector<float>());
+  CHECK(heed::train::model_config_to_json(loaded.model.options()) ==
+        heed::train::model_config_to_json(options));
+}
+
+TEST_CASE("parameters are told without a model") {
+  using heed::nn::CausalLMOptions;
+  const CausalLMOptions gpt = {
+      .vocab_size = 7, .context = 5, .num_layers = 2, .num_heads = 2, .embed_dim = 4};
+  CausalLMOptions bare = gpt;
+  bare.bias = false;
+  bare.tied = false;
+  CausalLMOptions llama = gpt;
+  llama.num_kv_heads = 1;
+  llama.head_dim = 6;
+  llama.hidden_dim = 5;
+  llama.rope = heed::RopeOptions{};
+  llama.gated = true;
+  llama.norm = heed::nn::NormKind::rms;
+  for (const CausalLMOptions& options : {gpt, bare, llama}) {
+    Generator generator(1);
+    std::vector<std::pair<std::string, heed::Shape>> shapes;
+    for (const auto& [path, parameter] : heed::nn::CausalLM(options, generator).named_parameters()) {
+      shapes.emplace_back(path, parameter.shape());
+    }
+    CHECK(heed::train::parameter_shapes(options) == shapes);
+  }
+  CausalLMOptions odd = gpt;
+  odd.embed_dim = 5;
+  CHECK_THROWS_WITH(heed::train::parameter_shapes(odd), Contains("embed_dim is 5"));
+  odd = gpt;
+  odd.num_heads = 0;
+  CHECK_THROWS_WITH(heed::train::parameter_shapes(odd), Contains("num_heads is 0"));
+}
+
+TEST_CASE("two descriptions of a model differ by name and both values") {
+  using heed::train::model_config_differences;
+  heed::nn::CausalLMOptions was = {
+      .vocab_size = 7, .context = 5, .num_layers = 2, .num_heads = 2, .embed_dim = 4, .dropout = 0.5};
+  was.rope = heed::RopeOptions{};
+  heed::nn::CausalLMOptions is = was;
+  is.dropout = 0;
+  const auto compare = [&] {
+    return model_config_differences(heed::train::model_config_to_json(was),
+                                    heed::train::model_config_to_json(is));
+  };
+  CHECK(compare().empty());
+  is.rope->layout = heed::RopeLayout::interleaved;
+  is.norm_epsilon = 1e-6;
+  is.activation = heed::nn::Activation::gelu_tanh;
+  CHECK(compare() ==
+        R"(rope.layout was "half" and is "interleaved", activation was "gelu" and is "gelu_tanh", )"
+        R"(norm_epsilon was 1e-05 and is 1e-06)");
+  is = was;
+  is.rope.reset();
+  CHECK(compare() == R"(rope.layout was "half" and is absent, rope.base was 10000.0 and is absent)");
+  CHECK_THROWS_AS(model_config_differences("[]", "{}"), heed::ValueError);
 }
