@@ -12,7 +12,7 @@ namespace heed::train {
 /// One member of a JSON object.
 struct LogField {
   std::string name;
-  std::variant<bool, std::int64_t, double, std::string> value;
+  std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>> value;
 };
 
 /// The object as one line of JSON, fields in the given order, numbers in the shortest form that reads back

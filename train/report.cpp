@@ -1,95 +1,157 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include <heed/core/error.h>
 #include <heed/io/atomic_file.h>
-#include <heed/train/heat_map.h>
 #include <heed/train/html.h>
 #include <heed/train/report.h>
-#include <heed/train/report_style.h>
+#include <heed/train/report_page.h>
 
 namespace heed::train {
 namespace {
 
-std::string section(std::string_view title, const std::string& body) {
-  return fmt::format("<section>\n<h2>{}</h2>\n{}\n</section>\n", title, body);
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kMostRecords = 200;
+
+// Five digits are more than a chart shows.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }
 
-// Text in a chart keeps its size, so a phone gets a chart of its own instead of a smaller picture.
-std::string chart_for_all_widths(const LineChart& chart, int height) {
-  return fmt::format("<div class=\"wide\">{}</div>\n<div class=\"narrow\">{}</div>",
-                     render_line_chart(chart, 1050, height), render_line_chart(chart, 346, 250));
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
 }
 
-std::string configuration_section(const ReportData& data) {
-  if (data.configuration.empty()) return "";
-  std::string list = "<dl>\n";
-  for (const auto& [name, value] : data.configuration) {
-    list += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_html(name), escape_html(value));
-  }
-  return section("Configuration", list + "</dl>");
-}
-
-std::string loss_section(const ReportData& data) {
-  LineChart chart{
-      .label = "Loss over the steps of training",
-      .x_title = "step",
-      .y_title = "loss (nats per token)",
-      .curves = {{"training", "train", data.train_loss}, {"validation", "validation", data.validation_loss}},
-      .level = data.floor,
-      .level_name = data.floor ? fmt::format("floor {:.3f}", *data.floor) : "",
-      .from_zero = true};
-  std::string body;
-  if (data.floor) {
-    body =
-        "<p class=\"note\">The floor is the entropy that the text keeps even for a reader who knows exactly "
-        "how it is "
-        "made. No model can go below it for long.</p>\n";
-  }
-  return section(data.floor ? "Loss against its floor" : "Loss", body + chart_for_all_widths(chart, 380));
-}
-
-std::string learning_rate_section(const ReportData& data) {
-  if (data.learning_rate.empty()) return "";
-  const LineChart chart{.label = "Learning rate over the steps of training",
-                        .x_title = "step",
-                        .y_title = "learning rate",
-                        .curves = {{"learning rate", "train", data.learning_rate}},
-                        .from_zero = true};
-  return section("Learning rate", chart_for_all_widths(chart, 220));
-}
-
-std::string sample_section(const ReportData& data) {
-  if (data.prompt.empty() && data.sample.empty()) return "";
-  std::string body;
-  if (!data.prompt.empty()) body = "<p class=\"note\">The coloured beginning was given.</p>\n";
-  return section(
-      "What the model writes",
-      body + fmt::format("<pre><b>{}</b>{}</pre>", escape_html(data.prompt), escape_html(data.sample)));
-}
-
-std::string attention_section(const ReportData& data) {
-  if (data.attention.empty()) return "";
-  std::string body =
-      "<p class=\"note\">Each row is a token that looks back, each column a token that is looked at; the "
-      "more ink, the "
-      "more weight (by its square root). Point at a cell to read it. \u2423 is a space, \u21B5 a new "
-      "line.</p>\n";
-  for (std::size_t i = 0; i < data.attention.size();) {
-    const std::int64_t layer = data.attention[i].layer;
-    const bool open = i == 0 || layer == data.attention.back().layer;
-    body += fmt::format("<details{}><summary>Layer {}</summary>\n<div class=\"heads\">\n",
-                        open ? " open" : "", layer);
-    for (; i < data.attention.size() && data.attention[i].layer == layer; ++i) {
-      const auto& map = data.attention[i];
-      const auto label = fmt::format("Attention of layer {}, head {}", layer, map.head);
-      body += fmt::format("<div><h3>Head {}</h3>{}</div>\n", map.head,
-                          render_heat_map(data.tokens, map.weights, label));
+// [[step, value], …]: means of stretches of equal length. A stretch with a gap in it is a gap.
+Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
+  const std::size_t stretch = (steps.size() + kMostPoints - 1) / kMostPoints;
+  Json points = Json::array();
+  for (std::size_t first = 0; first < steps.size(); first += stretch) {
+    const std::size_t count = std::min(stretch, steps.size() - first);
+    double step = 0;
+    double value = 0;
+    for (std::size_t i = first; i < first + count; ++i) {
+      step += static_cast<double>(steps[i].step) / static_cast<double>(count);
+      value += steps[i].*member / static_cast<double>(count);
     }
-    body += "</div></details>\n";
+    points.push_back({step, number(value)});
   }
-  return section("Where the heads look", body);
+  return points;
+}
+
+// At most kMostRecords of them, evenly, the last one included.
+template <class T>
+std::vector<T> picked(const std::vector<T>& records) {
+  const std::size_t count = std::min(records.size(), kMostRecords);
+  std::vector<T> result;
+  for (std::size_t i = 1; i <= count; ++i) result.push_back(records[i * records.size() / count - 1]);
+  return result;
+}
+
+Json measured(const std::vector<StepRecord>& steps) {
+  std::vector<const StepRecord*> records;
+  for (const StepRecord& record : steps) {
+    if (record.measured) records.push_back(&record);
+  }
+  Json list = Json::array();
+  for (const StepRecord* record : picked(records)) {
+    const HeadStatistics& heads = record->measured->heads;
+    list.push_back({{"step", record->step},
+                    {"part_norms", numbers(record->measured->part_norms)},
+                    {"entropy", numbers(heads.entropy)},
+                    {"saturation", numbers(heads.saturation)},
+                    {"undivided_entropy", numbers(heads.undivided_entropy)},
+                    {"undivided_saturation", numbers(heads.undivided_saturation)}});
+  }
+  return list;
+}
+
+Json evaluations(const std::vector<Evaluation>& all) {
+  Json list = Json::array();
+  for (const Evaluation& e : picked(all)) {
+    list.push_back({{"step", e.step}, {"loss", number(e.loss)}, {"sample", e.sample}});
+  }
+  return list;
+}
+
+// The last one that was taken.
+Json profile(const std::vector<StepRecord>& steps) {
+  Json list = Json::array();
+  const auto last = std::find_if(steps.rbegin(), steps.rend(),
+                                 [](const StepRecord& record) { return !record.profile.empty(); });
+  if (last == steps.rend()) return list;
+  for (const OperationCost& cost : last->profile) {
+    list.push_back({{"op", cost.op},
+                    {"forward_ms", number(cost.forward_ms)},
+                    {"backward_ms", number(cost.backward_ms)},
+                    {"saved_bytes", number(cost.saved_bytes)}});
+  }
+  return list;
+}
+
+Json run_json(const RunLog& run) {
+  const RunHeader& header = run.header;
+  return {
+      {"unit", header.unit},
+      {"prompt", header.prompt},
+      {"floor", header.floor ? number(*header.floor) : Json()},
+      {"layers", header.layers},
+      {"heads", header.heads},
+      {"even_entropy", number(header.even_entropy)},
+      {"parts", header.parts},
+      {"curves", {{"loss", curve(run.steps, &StepRecord::loss)}, {"lr", curve(run.steps, &StepRecord::lr)}}},
+      {"measured", measured(run.steps)},
+      {"evaluations", evaluations(run.evaluations)},
+      {"profile", profile(run.steps)}};
+}
+
+// Weights in thousandths.
+Json attention_json(const AttentionMaps& attention) {
+  const std::size_t cells = attention.tokens.size() * attention.tokens.size();
+  Json maps = Json::array();
+  for (const std::vector<float>& map : attention.maps) {
+    if (map.size() != cells) {
+      fail<ShapeError>("render_report", "an attention map does not fit the tokens",
+                       fmt::format("{} weights for {} tokens", map.size(), attention.tokens.size()),
+                       fmt::format("{} weights", cells));
+    }
+    Json weights = Json::array();
+    for (const float weight : map) {
+      weights.push_back(std::isfinite(weight) ? Json(std::lround(1000 * weight)) : Json());
+    }
+    maps.push_back(std::move(weights));
+  }
+  return {
+      {"tokens", attention.tokens}, {"layers", attention.layers}, {"heads", attention.heads}, {"maps", maps}};
+}
+
+Json page_data(const ReportData& data) {
+  Json page = {{"title", data.title}, {"marks", Json::array()}};
+  if (data.run) {
+    page["run"] = run_json(*data.run);
+    if (!data.run->evaluations.empty()) {
+      page["result"] = fmt::format("{} nats per {} on the validation text",
+                                   loss_sentence(data.run->evaluations.back().loss, data.run->header.floor),
+                                   data.run->header.unit);
+    }
+  }
+  if (data.attention) page["attention"] = attention_json(*data.attention);
+  const std::int64_t heads = data.attention ? data.attention->heads : data.run ? data.run->header.heads : 0;
+  for (const HeadMark& mark : data.marks) {
+    page["marks"].push_back({mark.layer * heads + mark.head, mark.reason});
+  }
+  const Json settings = Json::parse(data.settings, nullptr, false);
+  if (settings.is_object()) page["settings"] = settings;
+  return page;
 }
 
 }  // namespace
@@ -105,15 +167,25 @@ std::string loss_sentence(double loss, std::optional<double> floor) {
 }
 
 std::string render_report(const ReportData& data) {
-  const auto title = escape_html(data.title);
-  std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  page += fmt::format("<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n", title, kReportStyle);
-  page += fmt::format("<h1>{}</h1>\n", title);
-  if (data.loss) page += fmt::format("<p class=\"result\">{}</p>\n", loss_sentence(*data.loss, data.floor));
-  page += loss_section(data) + sample_section(data) + attention_section(data);
-  page += learning_rate_section(data) + configuration_section(data);
-  return page + "</main>\n</body>\n</html>\n";
+  // ASCII alone, and no < that could end the element it stands in.
+  std::string json;
+  for (const char c : page_data(data).dump(-1, ' ', true, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      json += "\\u003c";
+    } else {
+      json += c;
+    }
+  }
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main><p>This page draws itself with a script, "
+      "which is "
+      "switched off.</p></main>\n"
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+      escape_html(data.title), detail::report_style, json, detail::report_script);
 }
 
 void write_report(const std::filesystem::path& path, const ReportData& data) {

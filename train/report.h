@@ -4,38 +4,34 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <heed/train/line_chart.h>
+#include <heed/train/attention_maps.h>
+#include <heed/train/run_log.h>
 
 namespace heed::train {
 
-struct AttentionMap {
+/// A head that is worth a look, and why.
+struct HeadMark {
   std::int64_t layer = 0;
   std::int64_t head = 0;
-  std::vector<float> weights = {};  // [tokens, tokens], row-major: query, key
+  std::string reason = {};
 };
 
-/// All that a report shows. What is empty is left out of the page.
+/// All that a page can show. What is not there is left out.
 struct ReportData {
   std::string title = "heed: a training run";
-  std::vector<std::pair<std::string, std::string>> configuration = {};  // name, value
-  std::vector<CurvePoint> train_loss = {};
-  std::vector<CurvePoint> validation_loss = {};
-  std::vector<CurvePoint> learning_rate = {};
-  std::optional<double> floor = std::nullopt;  // the least mean loss any model can reach
-  std::optional<double> loss = std::nullopt;   // at the end
-  std::string prompt = {};                     // shown before the sample
-  std::string sample = {};
-  std::vector<std::string> tokens = {};  // of the text whose attention is drawn
-  std::vector<AttentionMap> attention = {};
+  std::optional<RunLog> run = std::nullopt;
+  std::optional<AttentionMaps> attention = std::nullopt;
+  std::vector<HeadMark> marks = {};
+  std::string settings = {};  // a JSON object
 };
 
 /// `loss 1.412 = floor 1.040 + 0.372`, whose rounded numbers add up; without a floor `loss 1.412`.
 std::string loss_sentence(double loss, std::optional<double> floor);
 
-/// One HTML page that needs nothing else: inline CSS and SVG, no script, no network; light and dark.
+/// One HTML page that needs nothing else: style, script and data are in it, and it may fetch nothing. Light and dark. A long
+/// run's curves are thinned to a thousand points, means of their stretches. docs/report.md tells how to read it.
 /// Throws    ShapeError when an attention map does not fit the tokens.
 std::string render_report(const ReportData& data);
 

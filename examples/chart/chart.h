@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,6 @@
 
 #include <heed/io/atomic_file.h>
 #include <heed/train/html.h>
-#include <heed/train/line_chart.h>
 
 // A line chart as an SVG file of its own, for light and dark screens.
 namespace chart {
@@ -30,11 +30,31 @@ struct Chart {
   std::vector<Series> series = {};
 };
 
+// Round numbers of the form {1, 2, 5}·10^k that cover [low, high] with about `count` steps between them.
+inline std::vector<double> axis_ticks(double low, double high, int count) {
+  if (!(high > low)) {
+    const double margin = low == 0 ? 1.0 : std::abs(low) / 2;
+    low -= margin;
+    high += margin;
+  }
+  const double rough = (high - low) / count;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double steps[] = {1, 2, 5, 10};
+  // The first step that is not finer than asked, within a tenth.
+  const double factor = *std::find_if(std::begin(steps), std::end(steps) - 1,
+                                      [&](double step) { return step * power >= rough * 0.9; });
+  const double spacing = factor * power;
+  const double last = std::ceil(high / spacing - 1e-9);
+  std::vector<double> ticks;
+  for (double i = std::floor(low / spacing + 1e-9); i <= last; ++i) ticks.push_back(i * spacing);
+  return ticks;
+}
+
 class Axis {
  public:
   Axis(double low, double high, double base, int count) : base_(base) {
     if (base_ == 0) {
-      for (const double tick : heed::train::axis_ticks(low, high, count))
+      for (const double tick : axis_ticks(low, high, count))
         ticks_.push_back({tick, fmt::format("{:g}", tick)});
     } else {
       const auto first = static_cast<int>(std::floor(place(low) + 1e-9));

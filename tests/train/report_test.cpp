@@ -7,13 +7,15 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <heed/core/error.h>
-#include <heed/train/heat_map.h>
+#include <heed/core/random.h>
+#include <heed/train/attention_maps.h>
 #include <heed/train/html.h>
-#include <heed/train/line_chart.h>
 #include <heed/train/report.h>
+#include <heed/train/tokenizer.h>
 
 namespace fs = std::filesystem;
 using namespace heed::train;
@@ -31,20 +33,42 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 ReportData small_report() {
+  RunLog run;
+  run.header = {.text = "a & b.txt",
+                .unit = "character",
+                .prompt = "the ",
+                .layers = 2,
+                .heads = 1,
+                .floor = 1.04,
+                .even_entropy = 0.5,
+                .parts = {"token", "blocks.0"}};
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    run.steps.push_back({.step = step, .loss = 4.0 / static_cast<double>(step), .lr = 1e-3});
+  }
+  run.steps[1].measured = {.part_norms = {1, NAN},
+                           .heads = {.entropy = {0.25, 0.5},
+                                     .saturation = {0, 1},
+                                     .undivided_entropy = {0.125, 0},
+                                     .undivided_saturation = {1, 1}}};
+  run.steps[2].profile = {{"matmul", 1.5, 2.5, 4096}};
+  run.evaluations = {{.step = 3, .loss = 1.412, .sample = "</script><script>alert(1)</script>"}};
   ReportData data;
   data.title = "run <1>";
-  data.configuration = {{"layers", "2"}, {"text", "a & b.txt"}};
-  data.train_loss = {{1, 4.0}, {2, 2.0}, {3, 1.5}};
-  data.validation_loss = {{3, 1.6}};
-  data.learning_rate = {{0, 1e-3}, {1, 5e-4}};
-  data.floor = 1.04;
-  data.loss = 1.412;
-  data.prompt = "the ";
-  data.sample = "<script>alert(1)</script>";
-  data.tokens = {"a", " ", "<"};
-  data.attention = {{0, 0, {1, 0, 0, 0.5f, 0.5f, 0, 0.9f, 0.001f, 0.099f}},
-                    {1, 0, std::vector<float>(9, 0.25f)}};
+  data.run = run;
+  data.settings = R"({"layers": 2, "text": "</script>"})";
+  data.attention = {.tokens = {"a", "\u2423", "<"},
+                    .layers = 2,
+                    .heads = 1,
+                    .maps = {{1, 0, 0, 0.5f, 0.5f, 0, 0.9f, NAN, 0.099f}, std::vector<float>(9, 0.25f)}};
+  data.marks = {{1, 0, "copies"}};
   return data;
+}
+
+// What the page's script reads.
+nlohmann::json data_of(const std::string& page) {
+  const std::string start = "<script type=\"application/json\" id=\"data\">";
+  const auto begin = page.find(start) + start.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
 }  // namespace
@@ -70,89 +94,120 @@ TEST_CASE("tokens are visible") {
   CHECK(visible_token("\u20ac\x01") == "\u20acx01");
 }
 
-TEST_CASE("axis ticks are round and cover the range") {
-  CHECK(axis_ticks(0, 4.2, 5) == std::vector<double>{0, 1, 2, 3, 4, 5});
-  CHECK(axis_ticks(0, 2000, 4) == std::vector<double>{0, 500, 1000, 1500, 2000});
-  for (const auto& [low, high] :
-       {std::pair{0.35, 3.4}, {-7.0, 12.0}, {1e-4, 1e-3}, {5.0, 5.0}, {0.0, 0.0}, {-3.0, -3.0}}) {
-    CAPTURE(low, high);
-    const auto ticks = axis_ticks(low, high, 5);
-    REQUIRE(ticks.size() >= 2);
-    CHECK(ticks.size() <= 12);
-    CHECK(ticks.front() <= low);
-    CHECK(ticks.back() >= high * (1 - 1e-12));  // a tick is a rounded multiple
-  }
-}
-
-TEST_CASE("a chart draws its curves, its level and its axes") {
-  LineChart chart{.label = "L", .x_title = "step", .y_title = "loss"};
-  chart.curves = {{"training", "train", {{0, 2}, {1, 1}, {2, NAN}, {3, 1}, {4, 0.5}}}};
-  chart.level = 0.25;
-  chart.level_name = "floor";
-  const auto svg = render_line_chart(chart, 500, 300);
-  CHECK(contains(svg, ">step</text>"));
-  CHECK(contains(svg, ">loss</text>"));
-  CHECK(contains(svg, "curve level"));
-  CHECK(contains(svg, ">floor</text>"));
-  const auto start = svg.find("curve train");
-  REQUIRE(start != std::string::npos);
-  const auto path = svg.substr(start, svg.find("/>", start) - start);
-  CHECK(count(path, "M") == 2);  // the NaN is a gap
-  CHECK(count(path, "L") == 2);
-  CHECK_FALSE(contains(svg, "nan"));
-}
-
-TEST_CASE("odd curves stay drawable") {
-  LineChart chart{.label = "L", .x_title = "x", .y_title = "y"};
-  CHECK(contains(render_line_chart(chart, 500, 300), "No points were recorded"));
-  chart.curves = {{"one", "train", {{7, 3}}}};
-  const auto single = render_line_chart(chart, 500, 300);
-  CHECK(contains(single, "<circle"));
-  CHECK_FALSE(contains(single, "nan"));
-  CHECK_FALSE(contains(single, "inf"));
-  chart.curves[0].points.assign(100000, {1, 1});
-  for (std::size_t i = 0; i < 100000; ++i) chart.curves[0].points[i].step = static_cast<double>(i);
-  CHECK(render_line_chart(chart, 500, 300).size() < 10000);  // at most 250 points of some 12 bytes
-}
-
-TEST_CASE("a heat map draws the weights that show") {
-  const std::vector<std::string> tokens = {"a", " ", "<"};
-  const auto svg = render_heat_map(tokens, {1, 0, 0, 0.25f, 0.75f, 0, 0.96f, 0.001f, 0.04f}, "Head & 1");
-  CHECK(count(svg, "<rect") == 5);
-  CHECK(contains(svg, "aria-label=\"Head &amp; 1\""));
-  CHECK(contains(svg,
-                 "<rect x=\"0\" y=\"10\" fill-opacity=\"0.50\"><title>\u2423 \u2192 a: 0.25</title></rect>"));
-  CHECK(contains(svg, "<rect x=\"20\" y=\"20\" fill-opacity=\"0.20\"/>"));
-  CHECK(contains(svg, ">&lt;</text>"));
-  CHECK(count(render_heat_map(tokens, std::vector<float>(9, NAN), ""), "class=\"bad\"") == 9);
-  CHECK_FALSE(contains(render_heat_map({}, {}, ""), "<rect"));
-  CHECK_THROWS_WITH(
-      render_heat_map(tokens, {1, 2}, ""),
-      "render_heat_map: weights do not fit the tokens, 2 weights for 3 tokens; expected 9 weights");
-}
-
 TEST_CASE("the report holds all it was given and needs nothing else") {
   const auto page = render_report(small_report());
-  CHECK(contains(page, "loss 1.412 = floor 1.040 + 0.372"));
-  CHECK(contains(page, "<h1>run &lt;1&gt;</h1>"));
-  CHECK(contains(page, "<dt>text</dt><dd>a &amp; b.txt</dd>"));
-  CHECK(contains(page, "<pre><b>the </b>&lt;script&gt;alert(1)&lt;/script&gt;</pre>"));
-  CHECK(count(page, "class=\"map\"") == 2);
-  CHECK(contains(page, "Layer 1"));
-  CHECK(contains(page, "prefers-color-scheme:dark"));
-  for (const auto* network : {"http:", "https:", "src=", "href=", "url(", "@import", "<script"}) {
+  const auto data = data_of(page);
+  CHECK(data["result"] == "loss 1.412 = floor 1.040 + 0.372 nats per character on the validation text");
+  CHECK(data["title"] == "run <1>");
+  CHECK(data["settings"]["text"] == "</script>");
+  const auto& run = data["run"];
+  CHECK(run["curves"]["loss"].dump() == "[[1.0,4.0],[2.0,2.0],[3.0,1.3333]]");
+  CHECK(run["floor"] == 1.04);
+  CHECK(run["evaluations"][0]["sample"] == "</script><script>alert(1)</script>");
+  CHECK(run["measured"].size() == 1);
+  CHECK(run["measured"][0]["step"] == 2);
+  CHECK(run["measured"][0]["part_norms"].dump() == "[1.0,null]");
+  CHECK(run["measured"][0]["undivided_entropy"].dump() == "[0.125,0.0]");
+  CHECK(run["profile"][0]["op"] == "matmul");
+  CHECK(data["attention"]["tokens"][1] == "\u2423");
+  CHECK(data["attention"]["maps"][0].dump() == "[1000,0,0,500,500,0,900,null,99]");
+  CHECK(data["marks"].dump() == "[[1,\"copies\"]]");
+  CHECK(contains(page, "<title>run &lt;1&gt;</title>"));
+  CHECK(contains(page, "default-src 'none'"));
+  CHECK(contains(page, "prefers-color-scheme: dark"));
+  CHECK(count(page, "</script>") == 2);  // the data's and the program's
+  for (const auto* network : {"https:", " src=", " href=", "url(", "@import", "fetch(", "XMLHttpRequest"}) {
     CAPTURE(network);
     CHECK_FALSE(contains(page, network));
   }
-  CHECK(count(page, "<section>") == count(page, "</section>"));
-  CHECK(count(page, "<svg") == count(page, "</svg>"));
+}
+
+TEST_CASE("a long run is thinned") {
+  auto data = small_report();
+  data.run->steps.assign(100000, {});
+  for (std::size_t i = 0; i < 100000; ++i) {
+    StepRecord& step = data.run->steps[i];
+    step.step = static_cast<std::int64_t>(i) + 1;
+    step.loss = i < 50000 ? 3 : NAN;
+    step.measured = Measurement{};
+  }
+  data.run->evaluations.assign(5000, {.step = 7, .loss = 1});
+  data.run->evaluations.back().step = 8;
+  const auto run = data_of(render_report(data))["run"];
+  REQUIRE(run["curves"]["loss"].size() == 1000);
+  CHECK(run["curves"]["loss"][0].dump() == "[50.5,3.0]");  // the mean of the first hundred
+  CHECK(run["curves"]["loss"][999][1].is_null());
+  CHECK(run["measured"].size() == 200);
+  CHECK(run["measured"][199]["step"] == 100000);
+  CHECK(run["evaluations"].size() == 200);
+  CHECK(run["evaluations"][199]["step"] == 8);
 }
 
 TEST_CASE("an empty report says only what it knows") {
-  const auto page = render_report({});
-  CHECK(contains(page, "No points were recorded"));
-  CHECK_FALSE(contains(page, "floor 0"));
-  CHECK_FALSE(contains(page, "Where the heads look"));
+  const auto data = data_of(render_report({.settings = "no JSON"}));
+  CHECK(data.size() == 2);  // title and no marks
+  RunLog empty;
+  const auto run = data_of(render_report({.run = empty}));
+  CHECK_FALSE(run.contains("result"));
+  CHECK(run["run"]["floor"].is_null());
+  CHECK(run["run"]["curves"]["loss"].empty());
+}
+
+TEST_CASE("a log reads back what was written, and nothing else") {
+  const ReportData data = small_report();
+  RunLog read;
+  CHECK(add_line(read, to_json_line(log_line(data.run->header))));
+  for (const StepRecord& step : data.run->steps) CHECK(add_line(read, to_json_line(log_line(step))));
+  CHECK(add_line(read, to_json_line(log_line(data.run->evaluations[0]))));
+  CHECK(render_report({.run = read}) == render_report({.run = data.run}));
+  const std::string later = to_json_line(log_line(StepRecord{.step = 5}));
+  CHECK_FALSE(add_line(read, later, 4));
+  for (const char* foreign : {"", "{\"step\": 1", "[]", "{}", "{\"step\": 1}", "{\"step\": -1, \"loss\": 1}",
+                              "{\"step\": \"1\", \"loss\": 1}", "{\"step\": 1.5, \"loss\": 1}"}) {
+    CAPTURE(foreign);
+    CHECK_FALSE(add_line(read, foreign));
+  }
+  CHECK(read.steps.size() == 3);
+  // Of the wrong kind: as if it were not there.
+  REQUIRE(
+      add_line(read, R"({"step": 4, "loss": "x", "part_norms": [1, "y"], "entropy": 3, "ops": ["a", 2]})"));
+  const StepRecord& odd = read.steps.back();
+  CHECK(std::isnan(odd.loss));
+  CHECK(std::isnan(odd.measured->part_norms[1]));
+  CHECK(odd.measured->heads.entropy.empty());
+  CHECK(odd.profile[1].op.empty());
+  CHECK(std::isnan(odd.profile[0].saved_bytes));
+  CHECK_THROWS_AS(read_run_log("/no/such/log.jsonl"), heed::IoError);
+}
+
+TEST_CASE("maps of a model sum to one, are causal and can be drawn") {
+  const std::string text = "ab\nba";
+  const CharTokenizer tokenizer(text);
+  heed::Generator random(1);
+  const heed::nn::CausalLM model(
+      {.vocab_size = 3, .context = 5, .num_layers = 2, .num_heads = 2, .embed_dim = 8}, random);
+  AttentionMaps maps = attention_maps(model, tokenizer, tokenizer.encode(text));
+  CHECK(maps.tokens == std::vector<std::string>{"a", "b", "\u21b5", "b", "a"});
+  CHECK(maps.layers == 2);
+  CHECK(maps.heads == 2);
+  REQUIRE(maps.maps.size() == 4);
+  for (std::size_t row = 0; row < 5; ++row) {
+    float sum = 0;
+    for (std::size_t key = 0; key < 5; ++key) {
+      sum += maps.maps[3][row * 5 + key];
+      if (key > row) CHECK(maps.maps[3][row * 5 + key] == 0);
+    }
+    CHECK(sum == Approx(1).margin(1e-6));  // rounding of five float weights
+  }
+  CHECK_THROWS_AS(attention_maps(model, tokenizer, {}), heed::ValueError);
+  maps.tokens = {"a", "\u2423longer than ten", "x"};
+  maps.maps[2] = {1, 0, 0, 0.45f, 0.55f, 0, 0.04f, 0.1f, NAN};
+  CHECK(draw_map(maps, 1, 0) ==
+        "         a \u2588\n"
+        "\u2423longer th \u2593\u2593\n"
+        "         x  \u2591!\n");
+  CHECK_THROWS_AS(draw_map(maps, 2, 0), heed::ValueError);
+  CHECK_THROWS_AS(draw_map(maps, 0, -1), heed::ValueError);
 }
 
 TEST_CASE("a report is written whole or not at all") {
@@ -162,7 +217,7 @@ TEST_CASE("a report is written whole or not at all") {
   std::ifstream file(path, std::ios::binary);
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == render_report(small_report()));
   auto wrong = small_report();
-  wrong.tokens.pop_back();
+  wrong.attention->tokens.pop_back();
   CHECK_THROWS_AS(write_report(path, wrong), heed::ShapeError);
   CHECK(fs::file_size(path) == render_report(small_report()).size());
   fs::remove(path);
