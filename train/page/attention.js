@@ -100,7 +100,7 @@ function attentionMap(tokens, onShow, onPin) {
     ? draw("text", {x: i * cell + 5, y: -4, "text-anchor": "middle"}, label)
     : draw("text", {transform: `translate(${i * cell + 8} -4) rotate(-90)`}, label));
   const rows = tokens.map((_, i) => draw("g", {class: "row", "data-row": i}));
-  const frame = draw("rect", {class: "frame", x: 0, width: side, height: cell});
+  const frame = draw("rect", {class: "frame", x: 0, height: cell});
   svg.append(draw("path", {class: "paper", d: `M0 0${stairs}H0z`}), ...rows,
              draw("g", {class: "left"}, ...left), draw("g", {}, ...top), frame);
 
@@ -127,11 +127,20 @@ function attentionMap(tokens, onShow, onPin) {
   });
   const light = (query, keys) => {
     frame.setAttribute("y", query * cell);
+    frame.setAttribute("width", (query + 1) * cell);
     rows.forEach((row, i) => row.classList.toggle("lit", i === query));
     left.forEach((text, i) => text.classList.toggle("lit", i === query));
     top.forEach((text, i) => text.classList.toggle("lit", keys.includes(i)));
   };
   return {svg, fill, light};
+}
+
+// The head whose rows have the largest weights on average: the first to look at.
+function sharpestHead({maps, tokens}) {
+  const count = tokens.length;
+  const sharpness = maps.map((map) => tokens.reduce(
+    (sum, _, i) => sum + Math.max(...map.slice(i * count, (i + 1) * count)), 0));
+  return sharpness.indexOf(Math.max(...sharpness));
 }
 
 // Text and picture of the chosen head; the token under the pointer, or else the pinned one, shows where it looks.
@@ -156,6 +165,7 @@ function attentionView(attention, choice, marks = new Map()) {
     buttons.forEach((button, i) => {
       button.style.setProperty("--w", ink(row[i] ?? 0).toFixed(3));
       button.setAttribute("aria-pressed", String(i === query));
+      button.classList.toggle("later", i > query);
       button.tabIndex = i === pinned ? 0 : -1;
     });
     map.light(query, column === null ? best.slice(0, 1) : [column]);

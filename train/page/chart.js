@@ -46,7 +46,7 @@ function logTicks(low, high) {
 function shortNumber(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-3) return value.toExponential(2).replace(/\.?0+e/, "e");
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(2).replace(/\.?0+e/, "e");
   return String(Number(value.toPrecision(4)));
 }
 
@@ -63,7 +63,7 @@ function nearest(points, step) {
 
 // A chart of curves {name, kind, points: [[step, value], …]} that fills its place. Values that are no numbers are gaps. The
 // legend tells the values at the pointer, or the last ones. Curves without a name are not in it.
-function lineChart({label, yTitle, curves, level = null, levelName = "", fromZero = false, log = false, height = 260}) {
+function lineChart({label, yTitle, curves, level = null, levelName = "", levelAbove = false, fromZero = false, log = false, height = 260}) {
   const drawable = (value) => isNumber(value) && (!log || value > 0);
   const values = curves.flatMap((curve) => curve.points.map((p) => p[1])).filter(drawable);
   const steps = curves.flatMap((curve) => curve.points.map((p) => p[0]));
@@ -89,13 +89,14 @@ function lineChart({label, yTitle, curves, level = null, levelName = "", fromZer
     if (step !== null) legend.append(make("span", {}, "step", make("b", {}, String(Math.round(step)))));
     for (const curve of curves) {
       if (!curve.name) continue;
-      const point = nearest(curve.points.filter((p) => isNumber(p[1])), step ?? Infinity) ?? curve.points.at(-1);
-      const value = point && isNumber(point[1]) ? shortNumber(Number(point[1].toPrecision(3))) : "–";
+      const known = curve.points.filter((p) => isNumber(p[1]));
+      const point = step === null ? known.at(-1) : nearest(known, step);
+      const value = point ? shortNumber(Number(point[1].toPrecision(3))) : "\u2013";
       legend.append(make("span", {class: curve.kind}, make("i", {class: curve.kind}), curve.name, make("b", {}, value)));
     }
   };
 
-  const frame = {left: 52, right: 12, top: 10, bottom: 40};
+  const frame = {left: 52, right: 12, top: 16, bottom: 40};
   let x = null;
   const redraw = () => {
     const width = Math.max(svg.clientWidth, 200);
@@ -119,9 +120,9 @@ function lineChart({label, yTitle, curves, level = null, levelName = "", fromZer
                draw("text", {x: (frame.left + width) / 2, y: height - 4, "text-anchor": "middle"}, "step"),
                draw("text", {transform: `translate(12 ${(frame.top + base) / 2}) rotate(-90)`, "text-anchor": "middle"}, yTitle));
     if (drawable(level)) {
-      const below = y(level) + 15 < base;
+      const offset = levelAbove || y(level) + 15 > base ? -6 : 14;
       svg.append(draw("path", {class: "curve dashed c2", d: `M${frame.left} ${y(level)}H${width - frame.right}`}),
-                 draw("text", {class: "level-name c2", x: frame.left + 8, y: y(level) + (below ? 14 : -6)}, levelName));
+                 draw("text", {class: "level-name c2", x: frame.left + 8, y: y(level) + offset}, levelName));
     }
     for (const curve of curves) {
       let path = "";

@@ -23,7 +23,7 @@ function rateSection(run) {
                curves: [{name: "learning rate", kind: "c0", points: run.curves.lr}]}));
 }
 
-// Layers from pale to strong would need many colours; four in turn, dashed from the fifth part on.
+// Five colours in turn, dashed from the sixth part on.
 const partKind = (i) => `c${i % 5}${i >= 5 ? " dashed" : ""}`;
 
 function gradientSection(run) {
@@ -46,7 +46,7 @@ function headSection(run, choice) {
     curves.push({name: "not divided by \u221ad", kind: "c1 dashed", points: points(`undivided_${key}`, choice.chosen)},
                 {name: choice.name(choice.chosen), kind: "c0", points: points(key, choice.chosen)});
     return make("div", {}, make("h3", {}, title),
-                lineChart({label: `${title} of ${choice.name(choice.chosen)}`, yTitle, curves, level, levelName, fromZero: true}));
+                lineChart({label: `${title} of ${choice.name(choice.chosen)}`, yTitle, curves, level, levelName, levelAbove: true, fromZero: true}));
   };
   choice.follow(() => charts.replaceChildren(
     chart("Entropy", "nats", "entropy", run.even_entropy, "all alike"),
@@ -83,7 +83,7 @@ function sampleSection(run) {
   const list = make("div", {class: "samples"});
   for (const e of few) {
     list.append(make("div", {}, make("h3", {}, `step ${e.step}, loss ${isNumber(e.loss) ? e.loss.toFixed(3) : "\u2013"}`),
-                     make("pre", {}, make("b", {}, run.prompt), e.sample)));
+                     make("pre", {}, ...(run.prompt.trim() ? [make("b", {}, run.prompt)] : []), e.sample)));
   }
   return section("What the model writes", "After so many steps, from the same beginning, with the same random numbers.", list);
 }
@@ -91,7 +91,7 @@ function sampleSection(run) {
 function settingsSection(settings) {
   const list = make("dl", {class: "settings"});
   for (const [name, value] of Object.entries(settings)) {
-    if (value === "") continue;
+    if (value === "" || (Array.isArray(value) && value.length === 0)) continue;
     list.append(make("div", {}, make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, String(value))));
   }
   return section("Settings", null, list);
@@ -108,7 +108,7 @@ function showPage(data) {
   const {run, attention} = data;
   const layers = attention?.layers ?? run?.layers ?? 0;
   const choice = new HeadChoice(layers, attention?.heads ?? run?.heads ?? 0);
-  if (data.marks.length > 0) choice.choose(data.marks[0][0]);
+  if (attention) choice.choose(data.marks[0]?.[0] ?? sharpestHead(attention));
   main.replaceChildren(make("h1", {}, data.title));
   if (data.result) main.append(make("p", {class: "result"}, data.result));
   if (run) main.append(lossSection(run));
