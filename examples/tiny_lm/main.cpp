@@ -2,6 +2,7 @@
 // prompt. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in one line on standard error.
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <optional>
 #include <string>
@@ -11,7 +12,9 @@
 
 #include <heed/core/error.h>
 
+#include "attend_command.h"
 #include "generate_command.h"
+#include "report_command.h"
 #include "train_command.h"
 
 namespace {
@@ -22,7 +25,9 @@ constexpr int kBadInput = 2;
 struct Command {
   tiny_lm::TrainOptions train;
   tiny_lm::GenerateOptions generate;
-  bool trains = false;
+  tiny_lm::ReportOptions report;
+  tiny_lm::AttendOptions attend;
+  std::function<int()> action;  // none: train
 };
 
 int complain(std::string message, int status) {
@@ -39,20 +44,27 @@ std::optional<int> parse(int argc, char** argv, Command& command) {
   tiny_lm::add_train_options(*train, command.train);
   CLI::App* generate = app.add_subcommand("generate", "Let a trained model write");
   tiny_lm::add_generate_options(*generate, command.generate);
+  generate->callback([&] { command.action = [&] { return tiny_lm::generate_text(command.generate); }; });
+  CLI::App* report =
+      app.add_subcommand("report", "Make a run's page anew: curves, samples, where the heads look");
+  tiny_lm::add_report_options(*report, command.report);
+  report->callback([&] { command.action = [&] { return tiny_lm::report_run(command.report); }; });
+  CLI::App* attend = app.add_subcommand("attend", "Show where the heads of a trained model look in a text");
+  tiny_lm::add_attend_options(*attend, command.attend);
+  attend->callback([&] { command.action = [&] { return tiny_lm::attend_text(command.attend); }; });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     return complain(std::string(error.what()) + " (see tiny_lm --help)", kBadInput);
   }
-  command.trains = train->parsed();
   return std::nullopt;
 }
 
 int run(int argc, char** argv) {
   Command command;
   if (const auto status = parse(argc, argv, command)) return *status;
-  if (!command.trains) return tiny_lm::generate_text(command.generate);
+  if (command.action) return command.action();
   tiny_lm::load_settings(command.train);
   if (const auto status = parse(argc, argv, command)) return *status;  // flags win over files
   return tiny_lm::train_model(command.train);

@@ -13,6 +13,8 @@
 #include <heed/train/model_gradcheck.h>
 
 #include "run_monitor.h"
+#include "run_probe.h"
+#include "run_sample.h"
 #include "run_summary.h"
 #include "text_data.h"
 #include "training_run.h"
@@ -23,7 +25,8 @@ namespace {
 using namespace heed::train;
 namespace fs = std::filesystem;
 
-constexpr int kSignalStatus = 128;  // what shells add a signal's number to
+constexpr std::int64_t kSampleLength = 160;  // tokens of the samples in the log
+constexpr int kSignalStatus = 128;           // what shells add a signal's number to
 
 bool gradients_are_right(const heed::nn::CausalLM& model) {
   const ModelGradcheckResult result = gradcheck_model(model);
@@ -47,26 +50,35 @@ void begin(const TrainOptions& o, const CheckpointFolder& checkpoints, const fs:
 }
 
 // One step: gradients of a large batch, clipped, and the move along them unless it looks like an accident.
-double train_step(const TrainOptions& o, TrainingRun& run) {
+StepRecord train_step(const TrainOptions& o, TrainingRun& run, RunProbe& probe) {
   const auto loss_of = [&](const Batch& batch) {
-    return run.model.loss(batch.inputs, batch.targets, &run.random);
+    return batch_loss(run.model, batch, &run.random);
   };
-  const double loss = accumulate_gradients(run.batches(run.step), loss_of).loss;
+  StepRecord record{.lr = run.learning_rate(run.step)};
+  const auto batches = run.batches(run.step);
+  probe.begin_step();
+  record.loss = accumulate_gradients(batches, loss_of).loss;
+  probe.gradients_are_there();
   const double longest = o.clip > 0 ? o.clip : INFINITY;
-  const double norm = clip_grad_norm(run.parameters, longest, {.allow_nonfinite = run.guard.has_value()});
-  if (!run.guard || run.guard->accepts(loss, norm)) {
-    run.optimizer->set_lr(run.learning_rate(run.step));
+  record.gradient_norm = clip_grad_norm(run.parameters, longest, {.allow_nonfinite = run.guard.has_value()});
+  if (!run.guard || run.guard->accepts(record.loss, record.gradient_norm)) {
+    run.optimizer->set_lr(record.lr);
     run.optimizer->step();
     if (run.average) run.average->update();
   }
   run.optimizer->zero_grad();
   ++run.step;
-  return loss;
+  return record;
 }
 
-double validate_now(TrainingRun& run, RunMonitor& monitor) {
+double validate_now(TrainingRun& run, const TextData& text, RunMonitor& monitor) {
   const AveragedWeights weights(run.average.get());
-  return monitor.evaluate([&] { return mean_loss(run.model, run.validation); });
+  return monitor.evaluate([&] {
+    return Evaluation{
+        .step = run.step,
+        .loss = run.judge(),
+        .sample = write_sample(run.model, text, static_cast<std::uint64_t>(run.options.seed), kSampleLength)};
+  });
 }
 
 bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
@@ -84,18 +96,18 @@ int train_model(const TrainOptions& o) {
   const fs::path folder = o.out / "checkpoints";
   CheckpointFolder checkpoints(folder, o.keep);
   begin(o, checkpoints, folder, run);
-  RunMonitor monitor(o, run.step);
+  RunMonitor monitor(o, header_of(run, text, sample_prompt(text)), run.step);
+  RunProbe probe(run);
   if (!o.out.empty()) heed::io::write_file(o.out / "run.json", settings_json(o) + "\n");
 
   const InterruptWatch interrupt;
   bool stopped = false;
   while (run.step < o.steps && !stopped) {
     monitor.begin_step();
-    const double rate = run.learning_rate(run.step);
-    monitor.end_step(train_step(o, run), rate);
+    monitor.end_step(train_step(o, run, probe), [&](StepRecord& record) { probe.end_step(record); });
 
     std::optional<double> validation_loss;
-    if (due(run.step, o.eval_every)) validation_loss = validate_now(run, monitor);
+    if (due(run.step, o.eval_every)) validation_loss = validate_now(run, text, monitor);
     if (validation_loss && run.stopping) stopped = run.stopping->observe(*validation_loss);
     const bool best = validation_loss && o.checkpoint_every > 0;
     if (best || due(run.step, o.checkpoint_every)) checkpoints.save(run.checkpoint(validation_loss));
@@ -111,7 +123,7 @@ int train_model(const TrainOptions& o) {
     monitor.end_line();
     fmt::print("stopped   after step {}: no better loss in {} looks\n", run.step, o.patience);
   }
-  if (!monitor.validated()) validate_now(run, monitor);
+  if (!monitor.validated()) validate_now(run, text, monitor);
   const AveragedWeights weights(run.average.get());
   finish_run(o, text, run.model, monitor);
   return 0;

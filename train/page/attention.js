@@ -94,6 +94,7 @@ function attentionMap(tokens, onShow, onPin) {
   const margin = longest * 6 + 8;
   const side = tokens.length * cell;
   const svg = draw("svg", {class: "map", viewBox: `${-margin} ${-margin} ${margin + side + 2} ${margin + side + 2}`, role: "img"});
+  svg.style.maxWidth = `${Math.min(620, 2.6 * (margin + side))}px`;
   const stairs = tokens.map(() => `h${cell}v${cell}`).join("");  // what a causal query may read
   const left = labels.map((label, i) => draw("text", {x: -4, y: i * cell + 8, "text-anchor": "end"}, label));
   const top = labels.map((label, i) => longest === 1

@@ -1,0 +1,93 @@
+#include "run_probe.h"
+
+#include <algorithm>
+#include <map>
+
+#include <heed/nn/eval_mode.h>
+#include <heed/ops/slice.h>
+
+namespace tiny_lm {
+namespace {
+
+namespace train = heed::train;
+
+constexpr std::int64_t kMeasurements = 40;
+constexpr std::int64_t kProfiledSteps = 10;
+constexpr std::int64_t kMostWindows = 4;
+constexpr std::int64_t kMostTokens = 128;
+
+std::int64_t measured_tokens(const TrainOptions& options) { return std::min(options.context, kMostTokens); }
+
+}  // namespace
+
+RunProbe::RunProbe(TrainingRun& run) : run_(run) {}
+
+// Asked before run_.step counts the step.
+bool RunProbe::due() const {
+  const TrainOptions& o = run_.options;
+  const std::int64_t step = run_.step + 1;
+  const std::int64_t looks = o.eval_every > 0 ? o.eval_every : o.steps;
+  const std::int64_t every = std::max<std::int64_t>(1, std::min(looks, o.steps / kMeasurements));
+  return o.context >= 2 && (step == 1 || step % every == 0 || step == o.steps);
+}
+
+void RunProbe::begin_step() {
+  part_norms_.clear();
+  if (++begun_ == 2) {  // the first step also fills caches
+    ledger_.emplace();
+    clock_.emplace();
+  }
+  if (clock_) clock_->restart();
+}
+
+void RunProbe::gradients_are_there() {
+  if (!due()) return;
+  for (const auto& [name, norm] : train::gradient_norms(run_.parameters)) part_norms_.push_back(norm);
+}
+
+void RunProbe::end_step(train::StepRecord& record) {
+  if (!part_norms_.empty()) record.measured = {.part_norms = part_norms_, .heads = heads()};
+  const bool last = record.step == run_.options.steps;
+  if (!clock_ || (begun_ <= kProfiledSteps && !last)) return;
+  record.profile = profile();
+  clock_.reset();
+  ledger_.reset();
+}
+
+train::HeadStatistics RunProbe::heads() {
+  const heed::nn::EvalMode mode(run_.model);
+  const heed::Tensor windows = run_.validation.batch(0).inputs;  // [windows, context]
+  const heed::Tensor few = heed::narrow(windows, 0, 0, std::min(windows.size(0), kMostWindows));
+  return train::measure_heads(run_.model, heed::narrow(few, 1, 0, measured_tokens(run_.options)));
+}
+
+std::vector<train::OperationCost> RunProbe::profile() const {
+  std::map<std::string, std::int64_t> saved;
+  for (const heed::LedgerRow& row : ledger_->counts().rows) saved[row.op] += row.saved_at_peak;
+  const double milliseconds = 1e3 / static_cast<double>(begun_ - 1);
+  std::vector<train::OperationCost> costs;
+  for (const heed::ClockRow& row : clock_->rows()) {
+    costs.push_back({.op = row.op,
+                     .forward_ms = row.forward * milliseconds,
+                     .backward_ms = row.backward * milliseconds,
+                     .saved_bytes = static_cast<double>(saved[row.op])});
+  }
+  return costs;
+}
+
+train::RunHeader header_of(const TrainingRun& run, const TextData& text, const std::string& prompt) {
+  train::RunHeader header{.text = text.name,
+                          .unit = text.unit,
+                          .prompt = prompt,
+                          .tokens = static_cast<std::int64_t>(text.tokens.size()),
+                          .vocabulary = text.tokenizer->vocab_size(),
+                          .parameters = run.model.parameter_count(),
+                          .layers = run.options.layers,
+                          .heads = run.options.heads,
+                          .floor = text.floor,
+                          .even_entropy = train::even_entropy(measured_tokens(run.options))};
+  for (const auto& [name, norm] : train::gradient_norms(run.parameters)) header.parts.push_back(name);
+  return header;
+}
+
+}  // namespace tiny_lm
