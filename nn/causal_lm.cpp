@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
+#include <heed/core/elements.h>
 #include <heed/core/factory.h>
 #include <heed/core/scope.h>
 #include <heed/nn/causal_lm.h>
@@ -54,6 +55,19 @@ Tensor next_positions(const std::vector<std::int64_t>& lengths, std::int64_t tok
   return positions;
 }
 
+// [.., T]: how far each token lies from the beginning of its document.
+Tensor positions_within(const Tensor& documents) {
+  const auto ids = documents.to_vector<std::int64_t>();
+  Tensor positions = empty(documents.shape(), DType::i64);
+  std::int64_t* position = positions.mutable_data<std::int64_t>();
+  const auto length = static_cast<std::size_t>(documents.shape().back());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool begins = i % length == 0 || ids[i] != ids[i - 1];
+    position[i] = begins ? 0 : position[i - 1] + 1;
+  }
+  return positions;
+}
+
 }  // namespace
 
 CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
@@ -94,8 +108,8 @@ CausalLM CausalLM::clone() const {
   return copy;
 }
 
-// tokens [.., T] → x [.., T, E]
-Tensor CausalLM::embed(const Tensor& tokens, Generator* generator) const {
+// tokens [.., T], documents the same or undefined → x [.., T, E]
+Tensor CausalLM::embed(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
   check_dtype(name(), "tokens", tokens, {DType::i32, DType::i64});
   check_rank(name(), "tokens", tokens, 1, 2);
   const std::int64_t length = tokens.shape().back();
@@ -104,7 +118,9 @@ Tensor CausalLM::embed(const Tensor& tokens, Generator* generator) const {
                      fmt::format("at most {} tokens", options_.context));
   }
   const Tensor x = token(tokens);
-  return dropout(position ? x + (*position)(arange(0, length)) : x, generator);
+  if (!position) return dropout(x, generator);
+  const Tensor positions = documents.defined() ? positions_within(documents) : arange(0, length);
+  return dropout(x + (*position)(positions), generator);
 }
 
 // x [.., T, E] → logits [.., T, V]
@@ -113,23 +129,44 @@ Tensor CausalLM::score(const Tensor& x) const {
   return head ? (*head)(h) : linear(h, token.weight);
 }
 
-Tensor CausalLM::operator()(const Tensor& tokens, Generator* generator) const {
+Tensor CausalLM::logits(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
   const Scope scope(name());
-  Tensor x = embed(tokens, generator);
-  for (const TransformerBlock& block : blocks) x = block(x, AttentionMask::causal(), generator);
+  Tensor x = embed(tokens, documents, generator);
+  AttentionMask mask = AttentionMask::causal();
+  if (documents.defined()) mask = mask & AttentionMask::documents(documents);
+  for (const TransformerBlock& block : blocks) x = block(x, mask, generator);
   return score(x);
+}
+
+Tensor CausalLM::operator()(const Tensor& tokens, Generator* generator) const {
+  return logits(tokens, {}, generator);
+}
+
+Tensor CausalLM::operator()(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
+  check_dtype(name(), "documents", documents, {DType::i64});
+  check_same_shape(name(), "tokens", tokens, "documents", documents);
+  return logits(tokens, documents, generator);
+}
+
+Tensor CausalLM::mean_loss(const Tensor& scores, const Tensor& targets) const {
+  const std::int64_t count = targets.numel();
+  return cross_entropy(reshape(scores, {count, options_.vocab_size}), reshape(targets, {count}));
 }
 
 Tensor CausalLM::loss(const Tensor& tokens, const Tensor& targets, Generator* generator) const {
   check_same_shape(name(), "tokens", tokens, "targets", targets);
-  const Tensor logits = (*this)(tokens, generator);
-  const std::int64_t count = tokens.numel();
-  return cross_entropy(reshape(logits, {count, options_.vocab_size}), reshape(targets, {count}));
+  return mean_loss((*this)(tokens, generator), targets);
+}
+
+Tensor CausalLM::loss(const Tensor& tokens, const Tensor& targets, const Tensor& documents,
+                      Generator* generator) const {
+  check_same_shape(name(), "tokens", tokens, "targets", targets);
+  return mean_loss((*this)(tokens, documents, generator), targets);
 }
 
 std::vector<Tensor> CausalLM::attention_weights(const Tensor& tokens) const {
   const Scope scope(name());
-  Tensor x = embed(tokens, nullptr);
+  Tensor x = embed(tokens, {}, nullptr);
   std::vector<Tensor> weights;
   for (const TransformerBlock& block : blocks) {
     const AttentionWeights result = block.with_weights(x, AttentionMask::causal());

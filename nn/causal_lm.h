@@ -45,8 +45,14 @@ class CausalLM final : public Module {
 
   /// Logits. The generator is for dropout, in training mode.
   Tensor operator()(const Tensor& tokens, Generator* generator = nullptr) const;
-  /// Mean cross-entropy of the logits with targets of the shape of tokens.
+  /// Logits of rows that hold several documents: documents i64, of the shape of tokens, says which one a token belongs to;
+  /// tokens of a document lie side by side. A token sees its own document alone, and positions begin anew with each, so
+  /// a document's logits are those it has alone, to rounding.
+  Tensor operator()(const Tensor& tokens, const Tensor& documents, Generator* generator = nullptr) const;
+  /// Mean cross-entropy of the logits with targets of the shape of tokens; those of -100 do not count.
   Tensor loss(const Tensor& tokens, const Tensor& targets, Generator* generator = nullptr) const;
+  Tensor loss(const Tensor& tokens, const Tensor& targets, const Tensor& documents,
+              Generator* generator = nullptr) const;
   /// The attention weights of every block, [.., H, T, T] each.
   std::vector<Tensor> attention_weights(const Tensor& tokens) const;
 
@@ -72,7 +78,9 @@ class CausalLM final : public Module {
 
  private:
   void initialise(Generator& generator);
-  Tensor embed(const Tensor& tokens, Generator* generator) const;
+  Tensor embed(const Tensor& tokens, const Tensor& documents, Generator* generator) const;
+  Tensor logits(const Tensor& tokens, const Tensor& documents, Generator* generator) const;
+  Tensor mean_loss(const Tensor& scores, const Tensor& targets) const;
   Tensor score(const Tensor& x) const;
 
   CausalLMOptions options_;

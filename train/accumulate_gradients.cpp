@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <vector>
 
 #include <heed/core/backward.h>
@@ -13,9 +12,7 @@ AccumulatedLoss accumulate_gradients(std::span<const Batch> parts, const BatchLo
   AccumulatedLoss total;
   std::vector<std::int64_t> counts;
   for (const Batch& part : parts) {
-    const auto targets = part.targets.to_vector<std::int64_t>();
-    const auto ignored = std::count(targets.begin(), targets.end(), ignore_index);
-    counts.push_back(static_cast<std::int64_t>(targets.size()) - ignored);
+    counts.push_back(counted_tokens(part, ignore_index));
     total.tokens += counts.back();
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -20,6 +20,6 @@ using BatchLoss = std::function<Tensor(const Batch&)>;
 /// so every token weighs alike however the parts are cut. Gradients are added to those that are there. A token counts unless its
 /// target is `ignore_index`; a part without any is passed over.
 AccumulatedLoss accumulate_gradients(std::span<const Batch> parts, const BatchLoss& loss,
-                                     std::int64_t ignore_index = -100);
+                                     std::int64_t ignore_index = kNoTarget);
 
 }  // namespace heed::train

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <heed/nn/causal_lm.h>
+#include <heed/train/packed_loader.h>
 #include <heed/train/window_loader.h>
 
 namespace heed::train {
 
-/// Mean cross-entropy in nats per token over all windows, in evaluation mode and without a tape.
+/// Cross-entropy of a batch in nats per counted token; recorded.
+Tensor batch_loss(const nn::CausalLM& model, const Batch& batch, Generator* generator = nullptr);
+
+/// Mean cross-entropy in nats per counted token over all windows or rows, in evaluation mode and without a tape.
 double mean_loss(nn::CausalLM& model, const WindowSequence& windows);
+double mean_loss(nn::CausalLM& model, const PackedSequence& rows);
 
 /// The element of a floating tensor of one element, as double.
 double scalar_of(const Tensor& x);

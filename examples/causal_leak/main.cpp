@@ -71,9 +71,9 @@ Run train_run(const Text& text, std::string name, const AttentionMask& mask) {
   train::AdamW optimizer(run.model.named_parameters(), {.lr = 3e-3});
   const train::WindowLoader windows(text.tokens, {.context = context, .batch = 32}, random);
   for (int step = 0; step < steps; ++step) {
-    const auto [inputs, targets] = windows.batch(step);
-    const Tensor scores = reshape(logits(run.model, inputs, mask), {inputs.numel(), -1});
-    const Tensor loss = cross_entropy(scores, reshape(targets, {targets.numel()}));
+    const train::Batch batch = windows.batch(step);
+    const Tensor scores = reshape(logits(run.model, batch.inputs, mask), {batch.inputs.numel(), -1});
+    const Tensor loss = cross_entropy(scores, reshape(batch.targets, {batch.targets.numel()}));
     backward(loss);
     optimizer.step();
     optimizer.zero_grad();

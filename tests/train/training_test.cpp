@@ -47,8 +47,8 @@ Run run(int steps, double dropout = 0) {
   const train::WindowLoader windows(tokens, {.context = 8, .batch = 4}, random);
   Run result;
   for (int step = 0; step < steps; ++step) {
-    const auto [inputs, targets] = windows.batch(step);
-    const Tensor loss = model.loss(inputs, targets, &random);
+    const train::Batch batch = windows.batch(step);
+    const Tensor loss = model.loss(batch.inputs, batch.targets, &random);
     heed::backward(loss);
     train::clip_grad_norm(parameters, 1.0);
     optimizer.step();

@@ -109,6 +109,21 @@ TEST_CASE("a sequence covers the text side by side") {
   CHECK_THROWS_AS(sequence.batch(-1), heed::IndexError);
 }
 
+TEST_CASE("windows may begin at multiples alone") {
+  const Ids tokens = counting(29);  // 0, 9 and 18 begin a window of 8 and its target; 27 does not
+  const WindowOptions options = {.context = 8, .batch = 16, .every = 9};
+  Generator generator(1);
+  const auto inputs = WindowLoader(tokens, options, generator).batch(0).inputs.to_vector<std::int64_t>();
+  std::set<std::int64_t> starts;
+  for (std::size_t i = 0; i < inputs.size(); i += 8) starts.insert(inputs[i]);
+  CHECK(starts == std::set<std::int64_t>{0, 9, 18});
+  const WindowSequence sequence(tokens, options);
+  CHECK(sequence.windows() == 3);
+  CHECK(sequence.batch(0).inputs.to_vector<std::int64_t>()[16] == 18);
+  CHECK(WindowSequence(counting(26), options).windows() == 2);
+  CHECK_THROWS_WITH(WindowSequence(tokens, {.context = 1, .batch = 1, .every = -1}), Contains("every is -1"));
+}
+
 TEST_CASE("loaders refuse sizes below one") {
   const Ids tokens = counting(30);
   Generator generator(1);
