@@ -1,0 +1,173 @@
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/core/factory.h>
+#include <heed/core/grad_mode.h>
+#include <heed/core/random.h>
+#include <heed/nn/eval_mode.h>
+#include <heed/ops/slice.h>
+#include <heed/train/induction_source.h>
+
+namespace heed::train {
+namespace {
+
+constexpr std::int64_t kMostKeys = 26;
+constexpr std::int64_t kMostValues = 10;
+
+// Numbers 0 … n−1, all but equally likely: off by less than n 2^-64.
+class Draws {
+ public:
+  Draws(std::uint64_t seed, std::uint64_t document) : stream_{seed, document} {}
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(random_bits(stream_, index_++) % static_cast<std::uint64_t>(n));
+  }
+
+ private:
+  RandomStream stream_;
+  std::uint64_t index_ = 0;
+};
+
+bool is_key(std::size_t place) { return place % 2 == 0; }
+
+}  // namespace
+
+InductionSource::InductionSource(const InductionOptions& options) : options_(options) {
+  check_value(options.keys >= 1 && options.keys <= kMostKeys, "InductionSource", "keys", options.keys,
+              "1 to 26");
+  check_value(options.values >= 1 && options.values <= kMostValues, "InductionSource", "values",
+              options.values, "1 to 10");
+}
+
+std::string InductionSource::generate(std::int64_t documents, std::int64_t length, std::uint64_t seed) const {
+  std::string text;
+  std::string table(static_cast<std::size_t>(options_.keys), '0');
+  for (std::int64_t document = 0; document < documents; ++document) {
+    Draws draws(seed, static_cast<std::uint64_t>(document));
+    for (char& value : table) value = static_cast<char>('0' + draws.below(options_.values));
+    std::int64_t key = 0;
+    for (std::int64_t place = 0; place < length; ++place) {
+      if (place % 2 == 0) key = draws.below(options_.keys);
+      text += place % 2 == 0 ? static_cast<char>('a' + key) : table[static_cast<std::size_t>(key)];
+    }
+  }
+  return text;
+}
+
+std::vector<double> InductionSource::conditional_entropy(std::size_t context) const {
+  check_value(context >= 1, "conditional_entropy", "context", static_cast<std::int64_t>(context),
+              "at least 1");
+  const double keys = static_cast<double>(options_.keys);
+  std::vector<double> entropy(context);
+  double unseen = std::log(static_cast<double>(options_.values));
+  for (std::size_t place = 0; place < context; ++place) {  // predicts the character at place + 1
+    entropy[place] = is_key(place) ? unseen : std::log(keys);
+    if (is_key(place)) unseen *= 1 - 1 / keys;
+  }
+  return entropy;
+}
+
+double InductionSource::entropy_floor(std::size_t context) const {
+  const std::vector<double> entropy = conditional_entropy(context);
+  return std::accumulate(entropy.begin(), entropy.end(), 0.0) / static_cast<double>(context);
+}
+
+void InductionSource::check(std::string_view window) const {
+  std::map<char, char> table;
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    const char first = is_key(i) ? 'a' : '0';
+    const std::int64_t most = is_key(i) ? options_.keys : options_.values;
+    const bool known = window[i] >= first && window[i] - first < most;
+    if (known && (is_key(i) || table.emplace(window[i - 1], window[i]).first->second == window[i])) continue;
+    fail<ValueError>("InductionSource", "no document of this source begins so",
+                     fmt::format("'{}' at position {}", window[i], i));
+  }
+}
+
+std::vector<double> InductionSource::surprisal(std::string_view window) const {
+  check(window);
+  std::vector<double> values;
+  for (std::size_t next = 1; next < window.size(); ++next) {
+    const std::string_view before = window.substr(0, next - 1);
+    const bool seen = !is_key(next) && before.find(window[next - 1]) != std::string_view::npos;
+    const std::int64_t ways = is_key(next) ? options_.keys : seen ? 1 : options_.values;
+    values.push_back(std::log(static_cast<double>(ways)));
+  }
+  return values;
+}
+
+std::vector<CopyPlace> InductionSource::copies(std::string_view window) const {
+  check(window);
+  std::vector<CopyPlace> places;
+  for (std::size_t query = 0; query < window.size(); query += 2) {
+    CopyPlace place{static_cast<std::int64_t>(query), {}};
+    for (std::size_t key = 0; key < query; key += 2) {
+      if (window[key] == window[query]) place.sources.push_back(static_cast<std::int64_t>(key + 1));
+    }
+    if (!place.sources.empty()) places.push_back(std::move(place));
+  }
+  return places;
+}
+
+std::vector<double> attention_on(const Tensor& weights, std::span<const CopyPlace> places) {
+  check_dtype("attention_on", "weights", weights, {DType::f32});
+  check_rank("attention_on", "weights", weights, 3, 3);
+  check_value(!places.empty(), "attention_on", "number of places", std::int64_t{0}, "at least 1");
+  const auto values = weights.to_vector<float>();
+  const std::int64_t queries = weights.size(1);
+  const std::int64_t keys = weights.size(2);
+  std::vector<double> means;
+  for (std::int64_t head = 0; head < weights.size(0); ++head) {
+    double sum = 0;
+    for (const CopyPlace& place : places) {
+      for (const std::int64_t source : place.sources) {
+        if (place.query < 0 || place.query >= queries || source < 0 || source >= keys) {
+          fail<ShapeError>("attention_on", "a place outside of weights", weights.shape().str());
+        }
+        sum += static_cast<double>(
+            values[static_cast<std::size_t>((head * queries + place.query) * keys + source)]);
+      }
+    }
+    means.push_back(sum / static_cast<double>(places.size()));
+  }
+  return means;
+}
+
+std::vector<std::vector<double>> induction_scores(nn::CausalLM& model, const Tokenizer& tokenizer,
+                                                  const InductionSource& source, std::int64_t documents,
+                                                  std::uint64_t seed) {
+  check_value(documents >= 1, "induction_scores", "documents", documents, "at least 1");
+  const nn::EvalMode mode(model);
+  const NoGrad guard;
+  const std::int64_t length = model.options().context;
+  const std::string text = source.generate(documents, length, seed);
+  std::vector<std::vector<double>> sums(model.blocks.size());
+  double counted = 0;
+  for (std::int64_t document = 0; document < documents; ++document) {
+    const auto begin = static_cast<std::size_t>(document * length);
+    const std::string_view window = std::string_view(text).substr(begin, static_cast<std::size_t>(length));
+    const std::vector<CopyPlace> places = source.copies(window);
+    if (places.empty()) continue;
+    const std::vector<std::int64_t> ids = tokenizer.encode(window);
+    const Tensor tokens = from_span(std::span<const std::int64_t>(ids), {length});
+    const std::vector<Tensor> weights = model.attention_weights(tokens);
+    for (std::size_t layer = 0; layer < weights.size(); ++layer) {
+      const std::vector<double> means = attention_on(weights[layer], places);
+      sums[layer].resize(means.size());
+      for (std::size_t head = 0; head < means.size(); ++head) sums[layer][head] += means[head];
+    }
+    ++counted;
+  }
+  check_value(counted > 0, "induction_scores", "documents with something to copy", std::int64_t{0},
+              "at least 1");
+  for (std::vector<double>& heads : sums) {
+    for (double& sum : heads) sum /= counted;
+  }
+  return sums;
+}
+
+}  // namespace heed::train

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/core/tensor.h>
+#include <heed/nn/causal_lm.h>
+#include <heed/train/tokenizer.h>
+
+namespace heed::train {
+
+struct InductionOptions {
+  std::int64_t keys = 8;    // letters from a, at most 26
+  std::int64_t values = 8;  // digits from 0, at most 10
+};
+
+/// A place whose next character was seen before, and where: right after each earlier occurrence of the character at it.
+struct CopyPlace {
+  std::int64_t query = 0;
+  std::vector<std::int64_t> sources;
+};
+
+/// Text that can be learned only by copying from the context. Each document draws a table of its own, a value for each
+/// key, and then lists entries of it: key, value, key, value, … such as `c3a7c3b0a7…`. Keys and tables are uniform, so with
+/// K keys and M values, of a window that begins with a document,
+///   H(x_{t+1} | x_1..x_t) = ln K                 where x_{t+1} is a key (t even),
+///                           (1 − 1/K)^j ln M     where x_{t+1} is the value after j earlier entries (t = 2j + 1):
+/// the key is new with that probability, and is it not, its value was seen.
+/// Throws    ValueError (keys outside 1 … 26, values outside 1 … 10).
+class InductionSource {
+ public:
+  explicit InductionSource(const InductionOptions& options = {});
+
+  /// Documents of `length` characters each, one after the other. The same seed gives the same text everywhere.
+  std::string generate(std::int64_t documents, std::int64_t length, std::uint64_t seed) const;
+
+  /// Entry t−1 is H(x_{t+1} | x_1..x_t) in nats, t = 1 … context, exact. Throws    ValueError when context is 0.
+  std::vector<double> conditional_entropy(std::size_t context) const;
+  /// Its mean: the floor of the loss averaged over the positions of a window.
+  double entropy_floor(std::size_t context) const;
+  /// Entry t−1 is −ln P(x_{t+1} | x_1..x_t) for the characters of a window: the loss of a perfect model.
+  /// Throws    ValueError when no document begins so.
+  std::vector<double> surprisal(std::string_view window) const;
+
+  /// The keys of a window that were seen before. Throws    ValueError as surprisal.
+  std::vector<CopyPlace> copies(std::string_view window) const;
+
+ private:
+  void check(std::string_view window) const;
+
+  InductionOptions options_;
+};
+
+/// Entry h is the mean over the places of Σ_{s in sources} weights[h, query, s]: how much of its attention head h pays to
+/// where the answer stands. weights [H, T, T]. Throws    ShapeError, DTypeError; ValueError without places.
+std::vector<double> attention_on(const Tensor& weights, std::span<const CopyPlace> places);
+
+/// attention_on of every head, [layer][head], over fresh documents of the model's context. A head near 1 does induction:
+/// it looks for the place after the last time of the current token. The tokenizer must be one of characters or bytes.
+std::vector<std::vector<double>> induction_scores(nn::CausalLM& model, const Tokenizer& tokenizer,
+                                                  const InductionSource& source, std::int64_t documents = 16,
+                                                  std::uint64_t seed = 0);
+
+}  // namespace heed::train
