@@ -1,6 +1,9 @@
 #include "ceiling.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -77,6 +80,20 @@ double fma_peak() {
     if (rate > best) best = rate;
   }
   static_cast<void>(sink);
+  return best;
+}
+
+double copy_rate() {
+  constexpr std::size_t count = std::size_t{16} << 20;
+  const std::vector<float> from(count, 1.0f);
+  std::vector<float> to(count);
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    std::memcpy(to.data(), from.data(), count * sizeof(float));
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, 2.0 * static_cast<double>(count * sizeof(float)) / seconds.count() * 1e-9);
+  }
   return best;
 }
 

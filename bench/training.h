@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include <heed/core/random.h>
+#include <heed/core/tensor.h>
+#include <heed/nn/causal_lm.h>
+#include <heed/train/adamw.h>
+
+namespace heed::bench {
+
+/// A model of the peers' programs: nanoGPT's recipe without biases.
+struct TrainingSize {
+  std::int64_t layers, heads, width, context, batch;
+};
+
+inline constexpr TrainingSize nano{4, 4, 128, 64, 12};
+inline constexpr TrainingSize ten_million{6, 6, 384, 256, 8};
+inline constexpr std::int64_t vocabulary = 65;
+
+/// One step after the other on one batch of random tokens: forward, backward, clipping, AdamW.
+class TrainingStep {
+ public:
+  explicit TrainingStep(const TrainingSize& size);
+  /// The loss before the step.
+  double operator()();
+  Tensor forward() const { return model_.loss(tokens_, targets_); }
+  void update();
+  /// 6 operations a weight of a matrix and a token, and the open half of attention.
+  double flop() const;
+  const nn::CausalLM& model() const { return model_; }
+
+ private:
+  TrainingSize size_;
+  Generator generator_{1};
+  nn::CausalLM model_;
+  nn::NamedTensors parameters_;
+  train::AdamW optimizer_;
+  Tensor tokens_, targets_;  // [batch, context]
+};
+
+}  // namespace heed::bench
