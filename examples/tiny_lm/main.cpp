@@ -13,9 +13,11 @@
 #include <heed/core/error.h>
 
 #include "attend_command.h"
+#include "eval_command.h"
 #include "generate_command.h"
 #include "report_command.h"
 #include "train_command.h"
+#include "weights_command.h"
 
 namespace {
 
@@ -27,6 +29,8 @@ struct Command {
   tiny_lm::GenerateOptions generate;
   tiny_lm::ReportOptions report;
   tiny_lm::AttendOptions attend;
+  tiny_lm::EvalOptions eval;
+  tiny_lm::WeightsOptions weights;
   std::function<int()> action;  // none: train
 };
 
@@ -34,6 +38,18 @@ int complain(std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   fmt::print(stderr, "tiny_lm: {}\n", message);
   return status;
+}
+
+void add_model_commands(CLI::App& app, Command& command) {
+  CLI::App* eval = app.add_subcommand("eval", "Say how well a model predicts texts");
+  tiny_lm::add_eval_options(*eval, command.eval);
+  eval->callback([&] { command.action = [&] { return tiny_lm::evaluate_texts(command.eval); }; });
+  CLI::App* import = app.add_subcommand("import", "Take over a model of another program");
+  tiny_lm::add_import_options(*import, command.weights);
+  import->callback([&] { command.action = [&] { return tiny_lm::import_weights(command.weights); }; });
+  CLI::App* out = app.add_subcommand("export", "Write a model as another program reads it");
+  tiny_lm::add_export_options(*out, command.weights);
+  out->callback([&] { command.action = [&] { return tiny_lm::export_weights(command.weights); }; });
 }
 
 // What the command line says, put over what is in the options already. The status to end with, or none.
@@ -52,6 +68,7 @@ std::optional<int> parse(int argc, char** argv, Command& command) {
   CLI::App* attend = app.add_subcommand("attend", "Show where the heads of a trained model look in a text");
   tiny_lm::add_attend_options(*attend, command.attend);
   attend->callback([&] { command.action = [&] { return tiny_lm::attend_text(command.attend); }; });
+  add_model_commands(app, command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
