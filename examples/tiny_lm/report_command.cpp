@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <heed/core/error.h>
 #include <heed/core/random.h>
 #include <heed/io/read_file.h>
 #include <heed/train/generate.h>
+#include <heed/train/induction_source.h>
 #include <heed/train/language_model.h>
 #include <heed/train/report.h>
 
@@ -20,21 +22,54 @@ namespace fs = std::filesystem;
 namespace train = heed::train;
 
 constexpr std::size_t kMostTokens = 48;  // whose attention is drawn, unless a text is given
+constexpr std::int64_t kShortest = 8;    // context in which there is always something to copy
+constexpr double kMarked = 0.5;          // of a head's weight where the answer stands
 
-// Of the given text, or of the prompt and what the model writes after it.
-train::AttentionMaps maps_of(const train::LanguageModel& lm, const std::string& prompt,
-                             const std::string& text) {
-  std::vector<std::int64_t> tokens = lm.tokenizer->encode(text.empty() ? prompt : text);
-  const auto context = static_cast<std::size_t>(lm.model.options().context);
-  if (text.empty()) {
-    heed::Generator random(1);
-    const auto more = static_cast<std::int64_t>(std::min(kMostTokens, context)) - std::ssize(tokens);
-    const auto written =
-        train::generate(lm.model, tokens, std::max<std::int64_t>(more, 0), {.temperature = 0.8}, random);
-    tokens.insert(tokens.end(), written.begin(), written.end());
+// Whether the run learned what the induction source tells, as its settings say.
+bool learned_induction(const std::string& settings) {
+  const auto json = nlohmann::json::parse(settings, nullptr, false);
+  return json.is_object() && json.value("source", nlohmann::json()) == "induction" &&
+         json.value("data", nlohmann::json::array()).empty();
+}
+
+// The prompt and what the model writes after it.
+std::string written(const train::LanguageModel& lm, const std::string& prompt, std::size_t tokens) {
+  heed::Generator random(1);
+  const std::vector<std::int64_t> ids = lm.tokenizer->encode(prompt);
+  const auto more = std::max<std::int64_t>(static_cast<std::int64_t>(tokens) - std::ssize(ids), 0);
+  return prompt + lm.tokenizer->decode(train::generate(lm.model, ids, more, {.temperature = 0.8}, random));
+}
+
+void add_attention(train::ReportData& page, train::LanguageModel lm, std::string text) {
+  const std::int64_t context = lm.model.options().context;
+  const auto most = std::min(kMostTokens, static_cast<std::size_t>(context));
+  const bool induction = learned_induction(page.settings) && context >= kShortest;
+  const train::InductionSource source;
+  if (text.empty() && induction) {
+    text = source.generate(1, static_cast<std::int64_t>(most), 0);
+  } else if (text.empty()) {
+    const std::string& prompt = page.run->header.prompt;
+    text = written(lm, prompt.empty() ? "\n" : prompt, most);
   }
-  return train::attention_maps(lm.model, *lm.tokenizer,
-                               std::span(tokens).first(std::min(tokens.size(), context)));
+  const std::vector<std::int64_t> tokens = lm.tokenizer->encode(text);
+  const auto shown = std::min(tokens.size(), static_cast<std::size_t>(context));
+  page.attention = train::attention_maps(lm.model, *lm.tokenizer, std::span(tokens).first(shown));
+  if (!induction) return;
+  const auto scores = train::induction_scores(lm.model, *lm.tokenizer, source);
+  for (std::size_t layer = 0; layer < scores.size(); ++layer) {
+    for (std::size_t head = 0; head < scores[layer].size(); ++head) {
+      if (scores[layer][head] < kMarked) continue;
+      page.marks.push_back(
+          {static_cast<std::int64_t>(layer), static_cast<std::int64_t>(head),
+           fmt::format("induction: {:.2f} of its weight where the answer stands", scores[layer][head])});
+    }
+  }
+  std::stable_sort(page.marks.begin(), page.marks.end(), [&](const auto& a, const auto& b) {
+    const auto score = [&](const train::HeadMark& mark) {
+      return scores[static_cast<std::size_t>(mark.layer)][static_cast<std::size_t>(mark.head)];
+    };
+    return score(a) > score(b);
+  });
 }
 
 }  // namespace
@@ -51,8 +86,7 @@ void write_run_report(const fs::path& folder, const std::string& text) {
   page.title = fmt::format("tiny_lm: {}", page.run->header.text);
   if (fs::exists(folder / "run.json")) page.settings = heed::io::read_file(folder / "run.json", 1 << 20);
   if (fs::exists(folder / "model.safetensors")) {
-    const std::string prompt = page.run->header.prompt.empty() ? "\n" : page.run->header.prompt;
-    page.attention = maps_of(train::load_language_model(folder), prompt, text);
+    add_attention(page, train::load_language_model(folder), text);
   }
   train::write_report(folder / "report.html", page);
 }

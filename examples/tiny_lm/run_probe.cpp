@@ -20,7 +20,11 @@ std::int64_t measured_tokens(const TrainOptions& options) { return std::min(opti
 
 }  // namespace
 
-RunProbe::RunProbe(TrainingRun& run) : run_(run) {}
+RunProbe::RunProbe(TrainingRun& run) : run_(run) {
+  const heed::Tensor windows = run.draw(0).inputs;  // [batch, context]
+  const heed::Tensor few = heed::narrow(windows, 0, 0, std::min(windows.size(0), kMostWindows));
+  tokens_ = heed::narrow(few, 1, 0, measured_tokens(run.options));
+}
 
 // Asked before run_.step counts the step.
 bool RunProbe::due() const {
@@ -56,9 +60,7 @@ void RunProbe::end_step(train::StepRecord& record) {
 
 train::HeadStatistics RunProbe::heads() {
   const heed::nn::EvalMode mode(run_.model);
-  const heed::Tensor windows = run_.validation.batch(0).inputs;  // [windows, context]
-  const heed::Tensor few = heed::narrow(windows, 0, 0, std::min(windows.size(0), kMostWindows));
-  return train::measure_heads(run_.model, heed::narrow(few, 1, 0, measured_tokens(run_.options)));
+  return train::measure_heads(run_.model, tokens_);
 }
 
 std::vector<train::OperationCost> RunProbe::profile() const {
