@@ -38,11 +38,18 @@ std::string json_line(const TrainOptions& options, const CausalLM& model, const 
        {"peak_rss_mib", peak_rss_mib()}});
 }
 
+std::string documents_for_validation(const train::TokenSplit& split) {
+  const std::size_t count = split.validation.size();
+  return fmt::format("{} of {} documents {}", count, count + split.training.size(),
+                     count == 1 ? "is" : "are");
+}
+
 }  // namespace
 
 void print_introduction(const TrainOptions& o, const TextData& data, const CausalLM& model) {
-  fmt::print("text      {}, {} {}s, {} different ones; the last tenth is for validation\n", data.name,
-             data.tokens.size(), data.unit, data.tokenizer->vocab_size());
+  fmt::print("text      {}, {} {}s, {} different ones; {} for validation\n", data.name, data.tokens.size(),
+             data.unit, data.tokenizer->vocab_size(),
+             o.split == "tail" ? "the last tenth is" : documents_for_validation(data.split));
   if (data.floor) {
     fmt::print("floor     {:.3f} nats per {}, averaged over a context of {}: no model can do better\n",
                *data.floor, data.unit, o.context);

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -59,7 +61,21 @@ bool take(const Json& value, std::filesystem::path& member) {
   return value.is_string();
 }
 
-Json to_json(const std::filesystem::path& value) { return value.string(); }
+bool take(const Json& value, std::vector<std::filesystem::path>& member) {
+  if (!value.is_array()) return false;
+  std::vector<std::filesystem::path> paths(value.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (!take(value[i], paths[i])) return false;
+  }
+  member = std::move(paths);
+  return true;
+}
+
+Json to_json(const std::vector<std::filesystem::path>& value) {
+  Json paths = Json::array();
+  for (const std::filesystem::path& path : value) paths.push_back(path.string());
+  return paths;
+}
 template <class T>
 Json to_json(const T& value) {
   return value;

@@ -1,81 +1,151 @@
 #include "text_data.h"
 
-#include <fstream>
-#include <iterator>
-
 #include <fmt/format.h>
 
 #include <heed/core/error.h>
 #include <heed/io/read_file.h>
 #include <heed/train/bpe_tokenizer.h>
 #include <heed/train/corpus.h>
+#include <heed/train/induction_source.h>
 
 namespace tiny_lm {
 namespace {
 
-constexpr std::size_t kTalesLength = 1'000'000;
-constexpr std::uint64_t kTalesSeed = 1;  // one text for every run, whatever its own seed
+namespace train = heed::train;
+namespace fs = std::filesystem;
 
-std::string read_file(const std::filesystem::path& path) {
-  std::error_code code;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path, code)) {
-    heed::fail<heed::IoError>("train", fmt::format("cannot read the text '{}'", path.string()));
-  }
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) {
-    heed::fail<heed::IoError>("train", fmt::format("cannot read the text '{}'", path.string()));
-  }
-  if (text.empty()) {
-    heed::fail<heed::ValueError>("train", fmt::format("the text '{}' is empty", path.string()));
-  }
-  return text;
+constexpr std::size_t kTalesLength = 1'000'000;
+constexpr std::int64_t kInductionDocuments =
+    20'000;                               // a multiple of ten, so that the tail begins with a document
+constexpr std::uint64_t kSourceSeed = 1;  // one text for every run, whatever its own seed
+constexpr std::uint64_t kSplitSeed = 1;   // and one split, so that runs can be compared
+
+// A folder may end in a slash.
+std::string name_of(const fs::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-std::unique_ptr<heed::train::Tokenizer> make_tokenizer(const TrainOptions& options, const std::string& text,
-                                                       std::string& unit) {
-  using namespace heed::train;
+train::TextCorpus read_files(const TrainOptions& options, std::string& name) {
+  const std::vector<fs::path> files = train::list_files(options.data);
+  name = options.data.size() == 1 ? name_of(options.data[0]) : fmt::format("{} files", files.size());
+  train::TextCorpus corpus = train::read_corpus(files, text_kind(options.tokenizer));
+  if (corpus.text.empty()) {
+    heed::fail<heed::ValueError>("train", fmt::format("the text '{}' is empty", options.data[0].string()));
+  }
+  return corpus;
+}
+
+std::string checksum_of(const train::TextCorpus& corpus) {
+  heed::io::Checksum checksum;
+  checksum.add(corpus.text);
+  for (const std::size_t end : corpus.ends) checksum.add(fmt::format(" {}", end));
+  return fmt::format("{:016x}", checksum.value());
+}
+
+// What the source of the options tells, and its floor.
+train::TextCorpus tell(const TrainOptions& options, TextData& data) {
+  const auto context = static_cast<std::size_t>(options.context);
+  train::TextCorpus corpus;
+  if (options.source == "tales") {
+    const train::TextSource source = train::tale_source();
+    corpus.text = source.generate(kTalesLength, kSourceSeed);
+    corpus.ends = {corpus.text.size()};
+    data.name = "built-in tales";
+    data.floor = source.entropy_floor(context);
+    return corpus;
+  }
+  const train::InductionSource source;
+  const auto length = context + 1;  // a window and its last target
+  corpus.text = source.generate(kInductionDocuments, static_cast<std::int64_t>(length), kSourceSeed);
+  for (std::size_t end = length; end <= corpus.text.size(); end += length) corpus.ends.push_back(end);
+  data.name = "induction source";
+  data.floor = source.entropy_floor(context);
+  data.every = static_cast<std::int64_t>(length);
+  return corpus;
+}
+
+std::vector<train::TokenSpan> load_files(const TrainOptions& options, TextData& data) {
+  const train::TextCorpus corpus =
+      options.data.empty() ? tell(options, data) : read_files(options, data.name);
+  data.tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, data.unit);
+  if (data.unit == "token") {  // floor and documents are known for each character, not for pieces
+    data.floor.reset();
+    data.every = 0;
+  }
+  if (options.pack && data.every > 0) data.floor.reset();  // rows do not begin with documents
+  std::vector<std::int64_t> ends;
+  for (std::size_t i = 0; i < corpus.ends.size(); ++i) {
+    const std::vector<std::int64_t> ids = data.tokenizer->encode(corpus.document(i));
+    data.ids.insert(data.ids.end(), ids.begin(), ids.end());
+    ends.push_back(static_cast<std::int64_t>(data.ids.size()));
+  }
+  data.checksum = checksum_of(corpus);
+  data.tokens = std::span<const std::int64_t>(data.ids);
+  return train::cut_documents(data.tokens, ends);
+}
+
+std::vector<train::TokenSpan> load_token_file(const TrainOptions& options, TextData& data) {
+  if (options.tokenizer == "char" || options.tokenizer == "bpe") {
+    heed::fail<heed::ValueError>("train", "a token file is not text to make a tokenizer from",
+                                 fmt::format("--tokenizer {}", options.tokenizer),
+                                 "the tokenizer.json it was written with");
+  }
+  data.name = name_of(options.data[0]);
+  data.file.emplace(options.data[0]);
+  data.tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, "", data.unit);
+  data.file->check_tokenizer(*data.tokenizer);
+  data.checksum = data.file->checksum();
+  data.tokens = data.file->tokens();
+  return train::cut_documents(data.tokens, data.file->document_ends());
+}
+
+void check_length(const TrainOptions& options, const TextData& data) {
+  const std::int64_t have = train::TokenText(data.split.validation).size();
+  if (have > options.context) return;
+  const std::string problem =
+      fmt::format("the text '{}' is too short for a context of {}", data.name, options.context);
+  if (options.split == "tail") {
+    heed::fail<heed::ValueError>(
+        "train", problem, fmt::format("have {} {}s", data.tokens.size(), data.unit),
+        fmt::format("at least {}, so that the last tenth holds a window and one more",
+                    10 * options.context + 1));
+  }
+  heed::fail<heed::ValueError>("train", problem, fmt::format("{} {}s to validate with", have, data.unit),
+                               fmt::format("at least {}", options.context + 1));
+}
+
+}  // namespace
+
+train::TextKind text_kind(const std::string& tokenizer) {
+  return tokenizer == "char" ? train::TextKind::utf8 : train::TextKind::bytes;
+}
+
+std::unique_ptr<train::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
+                                                 const std::string& text, std::string& unit) {
   unit = "character";
-  if (options.tokenizer == "char") return std::make_unique<CharTokenizer>(text);
+  if (name == "char") return std::make_unique<train::CharTokenizer>(text);
   unit = "byte";
-  if (options.tokenizer == "byte") return std::make_unique<ByteTokenizer>();
+  if (name == "byte") return std::make_unique<train::ByteTokenizer>();
   unit = "token";
-  if (options.tokenizer != "bpe") return load_tokenizer(options.tokenizer);
+  if (name != "bpe") return train::load_tokenizer(name);
   std::int64_t shown = 0;
   const auto show = [&](std::int64_t tokens, std::int64_t most) {
     if (tokens - shown < most / 10) return;
     shown = tokens;
     fmt::print(stderr, "bpe       {} of {} tokens\n", tokens, most);
   };
-  return std::make_unique<BpeTokenizer>(
-      train_bpe(text, {.vocab_size = options.vocab_size, .on_progress = show}));
+  return std::make_unique<train::BpeTokenizer>(
+      train::train_bpe(text, {.vocab_size = vocab_size, .on_progress = show}));
 }
-
-}  // namespace
 
 TextData load_text(const TrainOptions& options) {
   TextData data;
-  std::string text;
-  if (options.text.empty()) {
-    const heed::train::TextSource source = heed::train::tale_source();
-    text = source.generate(kTalesLength, kTalesSeed);
-    data.name = "built-in tales";
-    data.floor = source.entropy_floor(static_cast<std::size_t>(options.context));
-  } else {
-    text = read_file(options.text);
-    data.name = options.text.filename().string();
-  }
-  data.tokenizer = make_tokenizer(options, text, data.unit);
-  if (data.unit == "token") data.floor.reset();  // it is known for each character, not for pieces
-  data.tokens = data.tokenizer->encode(text);
-  data.checksum = heed::io::text_checksum(text);
-  if (static_cast<std::int64_t>(data.validation().size()) <= options.context) {
-    heed::fail<heed::ValueError>(
-        "train", fmt::format("the text '{}' is too short for a context of {}", data.name, options.context),
-        fmt::format("have {} {}s", data.tokens.size(), data.unit),
-        fmt::format("at least {}, so that the last tenth holds a window and one more",
-                    10 * options.context + 1));
-  }
+  const bool from_token_file = options.data.size() == 1 && train::is_token_file(options.data[0]);
+  const std::vector<train::TokenSpan> documents =
+      from_token_file ? load_token_file(options, data) : load_files(options, data);
+  data.split =
+      options.split == "tail" ? train::split_tail(documents) : train::split_documents(documents, kSplitSeed);
+  check_length(options, data);
   return data;
 }
 

@@ -3,33 +3,42 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include <heed/train/text_corpus.h>
+#include <heed/train/token_file.h>
 #include <heed/train/tokenizer.h>
 
 #include "train_options.h"
 
 namespace tiny_lm {
 
-/// A text as tokens: the first nine tenths to train on, the last tenth to validate with.
+/// A text as tokens, in two parts: one to train on, one to validate with. Spans lie in `ids` or in `file`.
 struct TextData {
   std::string name;
   std::unique_ptr<heed::train::Tokenizer> tokenizer;
-  std::vector<std::int64_t> tokens;
-  std::string checksum;  // of the text
-  std::string unit;      // what a token is: character, byte, token
+  std::vector<std::int64_t> ids = {};
+  std::optional<heed::train::TokenFile> file = {};
+  heed::train::TokenSpan tokens = {};  // all of them
+  heed::train::TokenSplit split = {};
+  std::string checksum = {};  // of the text and where its documents end, or of the token file
+  std::int64_t every = 0;     // windows begin at multiples of it; 0: anywhere
+  std::string unit = {};      // what a token is: character, byte, token
   /// The least mean loss a model can reach, where the source of the text is known.
-  std::optional<double> floor;
-
-  std::size_t cut() const { return tokens.size() / 10 * 9 + tokens.size() % 10 * 9 / 10; }
-  std::span<const std::int64_t> training() const { return std::span(tokens).first(cut()); }
-  std::span<const std::int64_t> validation() const { return std::span(tokens).subspan(cut()); }
+  std::optional<double> floor = {};
 };
 
-/// The text of the options: the file, or the built-in tales.
-/// Throws    IoError (the file cannot be read), ValueError (empty, not UTF-8, too short for the context).
+/// The tokenizer that the options name, made from a text where it learns from one, and what its token is called.
+std::unique_ptr<heed::train::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
+                                                       const std::string& text, std::string& unit);
+
+/// How the bytes of a text are to be read for a tokenizer of this name.
+heed::train::TextKind text_kind(const std::string& tokenizer);
+
+/// The text of the options: files and folders, a token file, or what a built-in source tells.
+/// Throws    IoError (a file cannot be read, is not UTF-8 for a tokenizer of characters, is a broken token file),
+///           ValueError (empty, too short for the context, a token file with another tokenizer).
 TextData load_text(const TrainOptions& options);
 
 }  // namespace tiny_lm

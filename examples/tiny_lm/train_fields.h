@@ -8,7 +8,14 @@ namespace tiny_lm {
 template <class Options, class Field>
 void each_field(Options& o, Field&& field) {
   const char* const data = "The run";
-  field("--text", o.text, data, "UTF-8 text to learn; without it, tales made up by the program");
+  field("--data", o.data, data,
+        "What to learn: files and folders of text, each file a document, or a file of tokenize");
+  field("--source", o.source, data,
+        "What to learn without --data: tales, or induction, documents that can be told only by copying");
+  field("--split", o.split, data,
+        "What validates: the tail, the last tenth of the text, or whole documents, a tenth of it; a document "
+        "is a "
+        "file");
   field("--tokenizer", o.tokenizer, data,
         "What a token is: a char, a byte, a piece that bpe learns, or as a tokenizer.json says");
   field("--vocab-size", o.vocab_size, data, "Tokens that bpe may learn, the 256 bytes included");
@@ -28,6 +35,9 @@ void each_field(Options& o, Field&& field) {
   field("--context", o.context, model, "Tokens the model can look back on");
   field("--dropout", o.dropout, model, "Share of activations set to zero while training");
   field("--bias", o.bias, model, "Give linear layers and norms a bias");
+  field("--style", o.style, model,
+        "gpt: learned positions, layer norm, gelu; llama: RoPE, RMS norm, a gated MLP of silu");
+  field("--kv-heads", o.kv_heads, model, "Heads of keys and values, which query heads share; 0: as many as heads");
 
   const char* const recipe = "The recipe";
   field("--batch", o.batch, recipe, "Windows of text in each step");

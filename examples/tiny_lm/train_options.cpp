@@ -77,8 +77,13 @@ void validate(const TrainOptions& o) {
       {"--batch", o.batch},   {"--accumulate", o.accumulate}, {"--steps", o.steps}, {"--keep", o.keep}};
   for (const auto& [flag, value] : sizes) check_flag(value >= 1, flag, value, "at least 1");
   check_name("--preset", o.preset, {"nano"});
+  check_name("--source", o.source, {"tales", "induction"});
+  check_name("--split", o.split, {"tail", "document"});
   check_flag(o.vocab_size >= 256, "--vocab-size", o.vocab_size, "at least 256");
   check_flag(o.embd % o.heads == 0, "--embd", o.embd, fmt::format("a multiple of --heads {}", o.heads));
+  check_name("--style", o.style, {"gpt", "llama"});
+  check_flag(o.kv_heads == 0 || (o.kv_heads > 0 && o.heads % o.kv_heads == 0), "--kv-heads", o.kv_heads,
+             fmt::format("0 or a divisor of --heads {}", o.heads));
   check_flag(o.dropout >= 0 && o.dropout < 1, "--dropout", o.dropout, "0 <= --dropout < 1");
   validate_recipe(o);
   for (const auto& [flag, value] : {std::pair("--seed", o.seed),

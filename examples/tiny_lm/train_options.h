@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
 class App;
@@ -13,15 +14,20 @@ namespace tiny_lm {
 /// What `tiny_lm train` can be told. The defaults are the preset nano, with nanoGPT's recipe.
 struct TrainOptions {
   std::string preset = "nano";
-  std::filesystem::path text = {};  // empty: the built-in tales
-  std::string tokenizer = "char";   // char, byte, bpe, or a tokenizer.json
-  std::int64_t vocab_size = 1024;   // of bpe
+  std::vector<std::filesystem::path> data = {};  // empty: of the source
+  std::string source = "tales";                  // or induction
+  bool pack = false;
+  std::string split = "tail";      // or document
+  std::string tokenizer = "char";  // char, byte, bpe, or a tokenizer.json
+  std::int64_t vocab_size = 1024;  // of bpe
   std::int64_t layers = 4;
   std::int64_t heads = 4;
   std::int64_t embd = 128;
   std::int64_t context = 64;
   double dropout = 0.0;
   bool bias = false;
+  std::string style = "gpt";  // or llama
+  std::int64_t kv_heads = 0;  // 0: heads
   std::int64_t batch = 12;
   std::int64_t accumulate = 1;
   std::int64_t steps = 2000;

@@ -5,6 +5,10 @@
 
 #include <heed/core/error.h>
 #include <heed/io/read_file.h>
+#include <heed/train/model_config.h>
+#include <heed/train/evaluate.h>
+#include <heed/train/packed_loader.h>
+#include <heed/train/window_loader.h>
 
 namespace tiny_lm {
 namespace {
@@ -14,8 +18,31 @@ namespace train = heed::train;
 
 constexpr std::int64_t kValidationBatch = 16;
 
+// Llama keeps the MLP's size with three matrices for two: two thirds of 4 · width, here in steps of 32.
+std::int64_t gated_width(std::int64_t width) { return (8 * width / 3 + 31) / 32 * 32; }
+
+heed::nn::CausalLMOptions model_options(const TrainOptions& o, const TextData& text) {
+  heed::nn::CausalLMOptions model = {.vocab_size = text.tokenizer->vocab_size(),
+                                     .context = o.context,
+                                     .num_layers = o.layers,
+                                     .num_heads = o.heads,
+                                     .embed_dim = o.embd,
+                                     .dropout = o.dropout,
+                                     .bias = o.bias,
+                                     .num_kv_heads = o.kv_heads};
+  if (o.style == "llama") {
+    model.hidden_dim = gated_width(o.embd);
+    model.rope = heed::RopeOptions{};
+    model.activation = heed::nn::Activation::silu;
+    model.gated = true;
+    model.norm = heed::nn::NormKind::rms;
+  }
+  return model;
+}
+
 std::string describe_run(const TrainOptions& options, const TextData& text) {
   Json config = Json::parse(settings_json(options));
+  config["model"] = Json::parse(train::model_config_to_json(model_options(options, text)));
   config["text_checksum"] = text.checksum;
   config["tokenizer_checksum"] = heed::io::text_checksum(text.tokenizer->to_json());
   return config.dump();
@@ -25,9 +52,10 @@ std::string describe_run(const TrainOptions& options, const TextData& text) {
 void check_same_run(const std::string& saved_text, const std::string& own_text) {
   const Json saved = Json::parse(saved_text);
   const Json own = Json::parse(own_text);
-  std::string differences;
-  for (const char* key : {"layers", "heads", "embd", "context", "bias", "optimizer", "seed", "text_checksum",
-                          "tokenizer_checksum"}) {
+  std::string differences = train::model_config_differences(saved.value("model", Json::object()).dump(),
+                                                            own.at("model").dump());
+  for (const char* key : {"optimizer", "seed", "text_checksum",
+                          "split", "pack", "tokenizer_checksum"}) {
     if (saved.value(key, Json()) == own.at(key)) continue;
     differences += fmt::format("{}{} was {} and is {}", differences.empty() ? "" : ", ", key,
                                saved.value(key, Json()).dump(), own.at(key).dump());
@@ -49,14 +77,7 @@ TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text)
     : options(o),
       config(describe_run(o, text)),
       random(static_cast<std::uint64_t>(o.seed)),
-      model({.vocab_size = text.tokenizer->vocab_size(),
-             .context = o.context,
-             .num_layers = o.layers,
-             .num_heads = o.heads,
-             .embed_dim = o.embd,
-             .dropout = o.dropout,
-             .bias = o.bias},
-            random),
+      model(model_options(o, text), random),
       parameters(model.named_parameters()),
       optimizer(train::make_optimizer(o.optimizer, parameters,
                                       {.lr = o.lr,
@@ -66,19 +87,35 @@ TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text)
                                        .momentum = o.momentum})),
       learning_rate(train::make_schedule(
           o.schedule,
-          {.lr = o.lr, .min_lr = o.min_lr, .warmup = o.warmup, .decay = o.decay, .total = o.steps})),
-      windows(text.training(), {.context = o.context, .batch = o.batch}, random),
-      validation(text.validation(), {.context = o.context, .batch = kValidationBatch}) {
+          {.lr = o.lr, .min_lr = o.min_lr, .warmup = o.warmup, .decay = o.decay, .total = o.steps})) {
   optimizer->decay_matrices_only();
+  draw_from(text);
   if (o.ema > 0) average = std::make_unique<train::WeightAverage>(parameters, o.ema);
   if (o.patience > 0) stopping.emplace(o.patience);
   if (o.spike_factor > 0) guard.emplace(train::SpikeGuardOptions{.factor = o.spike_factor});
 }
 
+void TrainingRun::draw_from(const TextData& text) {
+  const std::int64_t context = options.context;
+  const train::WindowOptions training{.context = context, .batch = options.batch, .every = text.every};
+  const train::WindowOptions looking{.context = context, .batch = kValidationBatch, .every = text.every};
+  const auto use = [this](auto loader, auto sequence) {
+    draw = [loader](std::int64_t number) { return loader->batch(number); };
+    judge = [this, sequence] { return train::mean_loss(model, sequence); };
+  };
+  if (options.pack) {
+    use(std::make_shared<train::PackedLoader>(text.split.training, training, random),
+        train::PackedSequence(text.split.validation, looking));
+  } else {
+    use(std::make_shared<train::WindowLoader>(train::TokenText(text.split.training), training, random),
+        train::WindowSequence(train::TokenText(text.split.validation), looking));
+  }
+}
+
 std::vector<train::Batch> TrainingRun::batches(std::int64_t number) const {
   std::vector<train::Batch> parts;
   for (std::int64_t i = 0; i < options.accumulate; ++i) {
-    parts.push_back(windows.batch(number * options.accumulate + i));
+    parts.push_back(draw(number * options.accumulate + i));
   }
   return parts;
 }

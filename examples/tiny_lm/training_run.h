@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <heed/core/random.h>
 #include <heed/nn/causal_lm.h>
@@ -20,6 +23,8 @@ namespace tiny_lm {
 /// Everything that a step of training reads or changes, made from the options and a text, which must outlive it.
 struct TrainingRun {
   TrainingRun(const TrainOptions& options, const TextData& text);
+  TrainingRun(const TrainingRun&) = delete;  // judge holds the model
+  TrainingRun& operator=(const TrainingRun&) = delete;
 
   /// The parts of one large batch.
   std::vector<heed::train::Batch> batches(std::int64_t number) const;
@@ -37,12 +42,15 @@ struct TrainingRun {
   heed::nn::NamedTensors parameters;
   std::unique_ptr<heed::train::Optimizer> optimizer;
   heed::train::Schedule learning_rate;
-  heed::train::WindowLoader windows;
-  heed::train::WindowSequence validation;
-  std::unique_ptr<heed::train::WeightAverage> average;  // none: off
+  std::function<heed::train::Batch(std::int64_t number)> draw;  // a batch to train on
+  std::function<double()> judge;                                // the validation loss of the model as it is
+  std::unique_ptr<heed::train::WeightAverage> average;          // none: off
   std::optional<heed::train::EarlyStopping> stopping;
   std::optional<heed::train::SpikeGuard> guard;
   std::int64_t step = 0;  // steps done
+
+ private:
+  void draw_from(const TextData& text);
 };
 
 }  // namespace tiny_lm

@@ -23,7 +23,7 @@ const std::string kRecipe =
     " --ema 0.9 --spike-factor 10 --patience 100 --eval-every 40 --checkpoint-every 7";
 
 std::string recipe(const Folder& folder, const std::string& run, int threads) {
-  return "train --text '" + (folder / "text.txt") + "' --out '" + (folder / run) + "' --threads " +
+  return "train --data '" + (folder / "text.txt") + "' --out '" + (folder / run) + "' --threads " +
          std::to_string(threads) + kRecipe;
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("killed at random moments and resumed, a run ends with the same bits",
       }
       CHECK(contents(folder / "run/model.safetensors") == expected);
       const std::string log = contents(folder / "run/log.jsonl");
-      CHECK(std::count(log.begin(), log.end(), '\n') == 164);  // each step and evaluation once
+      CHECK(std::count(log.begin(), log.end(), '\n') == 165);  // the header, each step and evaluation once
     }
   }
 }
@@ -135,6 +135,8 @@ TEST_CASE("what cannot be resumed is refused, a broken checkpoint passed over") 
   REQUIRE(tiny_lm(folder, run).status == 0);
   refused(run, "holds the checkpoints of a run");
   refused(resume + " --heads 4", "heads was 2 and is 4");
+  refused(resume + " --style llama", R"(rope.layout was absent and is "half")");
+  refused(resume + " --style llama", R"(norm was "layer" and is "rms")");
   refused(resume + " --seed 2 --optimizer sgd",
           "optimizer was \"adamw\" and is \"sgd\", seed was 1 and is 2");
   put(folder / "text.txt", sample_text() + "tea\n");
@@ -186,7 +188,7 @@ TEST_CASE("settings come from a file, flags win, and the run keeps all of them")
   CHECK(saved["optimizer"] == "sgd");
   CHECK(saved["bias"] == true);
   CHECK(saved["beta2"] == 0.99);
-  CHECK(saved.size() == 32);
+  CHECK(saved.size() == 34);
   // The saved file is a config that makes the same run.
   const std::string model = contents(folder / "run/model.safetensors");
   REQUIRE(

@@ -26,13 +26,63 @@ void check_refused(const Folder& folder, const std::string& arguments, const std
   CHECK_FALSE(fs::exists(folder / "run"));
 }
 
+// The page of a run of kTiny holds what was measured, and can be made anew.
+void check_page(const Folder& folder, const std::string& run) {
+  const std::string page = contents(fs::path(run) / "report.html");
+  const std::string start = "id=\"data\">";
+  const auto begin = page.find(start) + start.size();
+  const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  CHECK(data["attention"]["maps"].size() == 2);
+  CHECK(data["settings"]["steps"] == 3);
+  CHECK(data["run"]["curves"]["lr"].size() == 3);
+  REQUIRE(data["run"]["measured"].size() == 3);
+  for (const char* key : {"entropy", "saturation", "undivided_entropy", "undivided_saturation"}) {
+    CHECK(data["run"]["measured"][2][key].size() == 2);
+  }
+  CHECK(data["run"]["measured"][0]["part_norms"].size() == data["run"]["parts"].size());
+  CHECK(data["run"]["evaluations"][0]["sample"].get<std::string>().size() > 20);
+  bool linear = false;
+  for (const auto& row : data["run"]["profile"]) {
+    linear = linear || (row["op"] == "linear" && row["forward_ms"] > 0 && row["backward_ms"] > 0 &&
+                        row["saved_bytes"] > 0);
+  }
+  CHECK(linear);
+  CHECK(tiny_lm(folder, "report '" + run + "'").status == 0);
+  CHECK(contents(fs::path(run) / "report.html") == page);
+  CHECK(tiny_lm(folder, "report '" + run + "' --text caf\u00e9").status == 0);
+  CHECK_THAT(contents(fs::path(run) / "report.html"), Contains(R"("tokens":["c","a","f","\u00e9"])"));
+  fs::remove(fs::path(run) / "report.html");
+  const Outcome missing = tiny_lm(folder, "report '" + (folder / "no run") + "'");
+  CHECK(missing.status == 2);
+  CHECK_THAT(missing.err, Contains("log.jsonl"));
+
+  const Outcome pictures = tiny_lm(folder, "attend '" + run + "' 'and tea'");
+  CHECK(pictures.status == 0);
+  CHECK_THAT(pictures.out, Contains("layer 0, head 1\na \u2588\n") && Contains("attention.html"));
+  CHECK(fs::exists(fs::path(run) / "attention.html"));
+  const Outcome one =
+      tiny_lm(folder, "attend '" + run + "' tea --layer 0 --head 1 --page '" + (folder / "p.html") + "'");
+  CHECK_THAT(one.out, Contains("head 1") && !Contains("head 0"));
+  CHECK(fs::exists(folder / "p.html"));
+  for (const auto& [arguments, part] :
+       std::vector<std::pair<std::string, std::string>>{{"''", "length of the text"},
+                                                        {"X", "'X'"},
+                                                        {"tea --head 2", "--head"},
+                                                        {"tea --layer 1", "--layer"},
+                                                        {"'and tea and'", "context"}}) {
+    const Outcome refused = tiny_lm(folder, "attend '" + run + "' " + arguments);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, Contains(part));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSON") {
   const Folder folder;
   put(folder / "text.txt", sample_text());
   const std::string run = folder / "run";
-  const Outcome outcome = tiny_lm(folder, "train --text '" + (folder / "text.txt") + "' --out '" + run +
+  const Outcome outcome = tiny_lm(folder, "train --data '" + (folder / "text.txt") + "' --out '" + run +
                                               "' --json --eval-every 0 --threads 1" + kTiny);
   CAPTURE(outcome.err);
   REQUIRE(outcome.status == 0);
@@ -50,8 +100,8 @@ TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSO
     CHECK(fs::file_size(fs::path(run) / name) > 0);
   }
   const std::string log = contents(fs::path(run) / "log.jsonl");
-  CHECK(std::count(log.begin(), log.end(), '\n') == 4);  // three steps and the evaluation at the end
-  CHECK_THAT(contents(fs::path(run) / "report.html"), Contains("Attention of layer 0, head 1"));
+  CHECK(std::count(log.begin(), log.end(), '\n') == 5);  // the header, three steps, the evaluation at the end
+  check_page(folder, run);
 
   const std::string generate = "generate --model '" + run + "' --prompt 'caf\u00e9' --tokens 20 --seed 3";
   const Outcome text = tiny_lm(folder, generate);
@@ -82,12 +132,13 @@ TEST_CASE("the same seed gives the same losses, whatever the threads") {
   put(folder / "text.txt", sample_text());
   const auto losses = [&](const std::string& more) {
     const std::string run = folder / "run";
-    REQUIRE(tiny_lm(folder, "train --text '" + (folder / "text.txt") + "' --out '" + run + "'" + kTiny + more)
+    REQUIRE(tiny_lm(folder, "train --data '" + (folder / "text.txt") + "' --out '" + run + "'" + kTiny + more)
                 .status == 0);
     std::vector<double> values;
     std::ifstream log(run + "/log.jsonl");
     for (std::string line; std::getline(log, line);) {
       const auto entry = nlohmann::json::parse(line);
+      if (entry["step"] == 0) continue;  // the header
       values.push_back(entry.contains("loss") ? entry["loss"] : entry["val_loss"]);
     }
     return values;
@@ -103,7 +154,7 @@ TEST_CASE("tokens may be bytes, learned pieces, or what a tokenizer.json says") 
   for (int i = 0; i < 200; ++i) text += "caf\u00e9 and tea " + std::to_string(i * i) + "\n";
   put(folder / "text.txt", text);
   const std::string train =
-      "train --text '" + (folder / "text.txt") + "'" + kTiny + " --out '" + (folder / "run") + "'";
+      "train --data '" + (folder / "text.txt") + "'" + kTiny + " --out '" + (folder / "run") + "'";
   const auto writes = [&](const std::string& unit) {
     const Outcome outcome =
         tiny_lm(folder, "generate --model '" + (folder / "run") + "' --prompt '\u00e9X' --tokens 9");
@@ -135,16 +186,16 @@ TEST_CASE("the built-in tales have a floor") {
 
 TEST_CASE("a text that cannot be used is refused") {
   const Folder folder;
-  check_refused(folder, "train --text '" + (folder / "absent.txt") + "'" + kTiny, "absent.txt");
-  check_refused(folder, "train --text '" + folder.path.string() + "'" + kTiny, "cannot read");
+  check_refused(folder, "train --data '" + (folder / "absent.txt") + "'" + kTiny, "absent.txt");
+  check_refused(folder, "train --data /dev/null" + kTiny, "not a regular file");
   put(folder / "empty.txt", "");
-  check_refused(folder, "train --text '" + (folder / "empty.txt") + "'" + kTiny, "is empty");
+  check_refused(folder, "train --data '" + (folder / "empty.txt") + "'" + kTiny, "is empty");
   put(folder / "short.txt", std::string(80, 'a'));
-  check_refused(folder, "train --text '" + (folder / "short.txt") + "'" + kTiny, "have 80 characters");
+  check_refused(folder, "train --data '" + (folder / "short.txt") + "'" + kTiny, "have 80 characters");
   put(folder / "just.txt", std::string(81, 'a'));  // nine characters in the last tenth: a window and one more
-  CHECK(tiny_lm(folder, "train --text '" + (folder / "just.txt") + "'" + kTiny).status == 0);
+  CHECK(tiny_lm(folder, "train --data '" + (folder / "just.txt") + "'" + kTiny).status == 0);
   put(folder / "latin1.txt", std::string(200, 'a') + "\xE9" + std::string(200, 'a'));
-  check_refused(folder, "train --text '" + (folder / "latin1.txt") + "'" + kTiny, "200");
+  check_refused(folder, "train --data '" + (folder / "latin1.txt") + "'" + kTiny, "200");
 }
 
 TEST_CASE("bad flags are refused by name") {
@@ -184,10 +235,11 @@ TEST_CASE("help names every command and flag") {
   const Folder folder;
   const Outcome general = tiny_lm(folder, "--help");
   CHECK(general.status == 0);
-  CHECK_THAT(general.out, Contains("train") && Contains("generate"));
+  CHECK_THAT(general.out,
+             Contains("train") && Contains("generate") && Contains("report") && Contains("attend"));
   const Outcome train = tiny_lm(folder, "train --help");
   for (const char* flag : {"--preset",
-                           "--text",
+                           "--data",
                            "--layers",
                            "--heads",
                            "--embd",
