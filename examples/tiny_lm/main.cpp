@@ -1,5 +1,6 @@
 // A small language model in one program: `tiny_lm train` learns a text, `tiny_lm generate` goes on from a
-// prompt. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in one line on standard error.
+// prompt, and other commands prepare and inspect. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in
+// one line on standard error.
 
 #include <algorithm>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "eval_command.h"
 #include "generate_command.h"
 #include "report_command.h"
+#include "tokenize_command.h"
 #include "train_command.h"
 #include "weights_command.h"
 
@@ -27,6 +29,7 @@ constexpr int kBadInput = 2;
 struct Command {
   tiny_lm::TrainOptions train;
   tiny_lm::GenerateOptions generate;
+  tiny_lm::TokenizeOptions tokenize;
   tiny_lm::ReportOptions report;
   tiny_lm::AttendOptions attend;
   tiny_lm::EvalOptions eval;
@@ -44,9 +47,9 @@ void add_model_commands(CLI::App& app, Command& command) {
   CLI::App* eval = app.add_subcommand("eval", "Say how well a model predicts texts");
   tiny_lm::add_eval_options(*eval, command.eval);
   eval->callback([&] { command.action = [&] { return tiny_lm::evaluate_texts(command.eval); }; });
-  CLI::App* import = app.add_subcommand("import", "Take over a model of another program");
-  tiny_lm::add_import_options(*import, command.weights);
-  import->callback([&] { command.action = [&] { return tiny_lm::import_weights(command.weights); }; });
+  CLI::App* in = app.add_subcommand("import", "Take over a model of another program");
+  tiny_lm::add_import_options(*in, command.weights);
+  in->callback([&] { command.action = [&] { return tiny_lm::import_weights(command.weights); }; });
   CLI::App* out = app.add_subcommand("export", "Write a model as another program reads it");
   tiny_lm::add_export_options(*out, command.weights);
   out->callback([&] { command.action = [&] { return tiny_lm::export_weights(command.weights); }; });
@@ -61,6 +64,9 @@ std::optional<int> parse(int argc, char** argv, Command& command) {
   CLI::App* generate = app.add_subcommand("generate", "Let a trained model write");
   tiny_lm::add_generate_options(*generate, command.generate);
   generate->callback([&] { command.action = [&] { return tiny_lm::generate_text(command.generate); }; });
+  CLI::App* tokenize = app.add_subcommand("tokenize", "Turn text into a file of tokens, to train on");
+  tiny_lm::add_tokenize_options(*tokenize, command.tokenize);
+  tokenize->callback([&] { command.action = [&] { return tiny_lm::tokenize_text(command.tokenize); }; });
   CLI::App* report =
       app.add_subcommand("report", "Make a run's page anew: curves, samples, where the heads look");
   tiny_lm::add_report_options(*report, command.report);
