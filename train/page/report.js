@@ -77,9 +77,8 @@ function costSections(run) {
 
 function sampleSection(run) {
   const told = run.evaluations.filter((e) => e.sample);
-  const most = 7;
-  const few = told.filter((_, i) => told.length <= most || Math.round((i * (most - 1)) / (told.length - 1)) !==
-                                    Math.round(((i - 1) * (most - 1)) / (told.length - 1)));
+  const count = Math.min(told.length, 7);
+  const few = Array.from({length: count}, (_, k) => told[Math.round((k * (told.length - 1)) / Math.max(count - 1, 1))]);
   const list = make("div", {class: "samples"});
   for (const e of few) {
     list.append(make("div", {}, make("h3", {}, `step ${e.step}, loss ${isNumber(e.loss) ? e.loss.toFixed(3) : "\u2013"}`),
