@@ -1,5 +1,5 @@
 // One training step (forward, backward, clip, AdamW) of the two models that the peers' programs train, on random tokens.
-// With --profile: where a step's time goes, by operation.
+// With --profile: where a step's time goes, by operation. With --scaling: how it grows with the model.
 #include <string_view>
 
 #include <benchmark/benchmark.h>
@@ -8,6 +8,7 @@
 #include <heed/core/parallel.h>
 
 #include "profile.h"
+#include "scaling.h"
 #include "training.h"
 
 using namespace heed;
@@ -35,6 +36,10 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--profile") {
     bench::print_profile("nano", bench::nano);
     bench::print_profile("10.7 M", bench::ten_million);
+    return 0;
+  }
+  if (argc == 2 && std::string_view(argv[1]) == "--scaling") {
+    bench::print_scaling();
     return 0;
   }
   benchmark::Initialize(&argc, argv);
