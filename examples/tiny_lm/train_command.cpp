@@ -51,9 +51,7 @@ void begin(const TrainOptions& o, const CheckpointFolder& checkpoints, const fs:
 
 // One step: gradients of a large batch, clipped, and the move along them unless it looks like an accident.
 StepRecord train_step(const TrainOptions& o, TrainingRun& run, RunProbe& probe) {
-  const auto loss_of = [&](const Batch& batch) {
-    return batch_loss(run.model, batch, &run.random);
-  };
+  const auto loss_of = [&](const Batch& batch) { return batch_loss(run.model, batch, &run.random); };
   StepRecord record{.lr = run.learning_rate(run.step)};
   const auto batches = run.batches(run.step);
   probe.begin_step();
