@@ -76,7 +76,10 @@ void print_several(const GenerateOptions& o, const LanguageModel& lm, const Toke
 }  // namespace
 
 void add_generate_options(CLI::App& command, GenerateOptions& o) {
-  command.add_option("--model", o.model, "Folder that `tiny_lm train --out` wrote")->required();
+  command
+      .add_option("--model", o.model,
+                  "Folder that `tiny_lm train --out` or import wrote, or that import would take")
+      ->required();
   command.add_option("--prompt", o.prompt, "Text to go on from; a new line by default");
   command.add_option("--tokens", o.tokens, "Tokens to write")->capture_default_str();
   command

@@ -13,9 +13,8 @@ void each_field(Options& o, Field&& field) {
   field("--source", o.source, data,
         "What to learn without --data: tales, or induction, documents that can be told only by copying");
   field("--split", o.split, data,
-        "What validates: the tail, the last tenth of the text, or whole documents, a tenth of it; a document "
-        "is a "
-        "file");
+        "What validates: the tail, the last tenth of the text, or whole documents, a tenth of it");
+  field("--pack", o.pack, data, "Rows full of documents, each seen by itself, in place of windows");
   field("--tokenizer", o.tokenizer, data,
         "What a token is: a char, a byte, a piece that bpe learns, or as a tokenizer.json says");
   field("--vocab-size", o.vocab_size, data, "Tokens that bpe may learn, the 256 bytes included");
@@ -37,7 +36,8 @@ void each_field(Options& o, Field&& field) {
   field("--bias", o.bias, model, "Give linear layers and norms a bias");
   field("--style", o.style, model,
         "gpt: learned positions, layer norm, gelu; llama: RoPE, RMS norm, a gated MLP of silu");
-  field("--kv-heads", o.kv_heads, model, "Heads of keys and values, which query heads share; 0: as many as heads");
+  field("--kv-heads", o.kv_heads, model,
+        "Heads of keys and values, which query heads share; 0: as many as heads");
 
   const char* const recipe = "The recipe";
   field("--batch", o.batch, recipe, "Windows of text in each step");

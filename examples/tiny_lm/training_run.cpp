@@ -5,8 +5,8 @@
 
 #include <heed/core/error.h>
 #include <heed/io/read_file.h>
-#include <heed/train/model_config.h>
 #include <heed/train/evaluate.h>
+#include <heed/train/model_config.h>
 #include <heed/train/packed_loader.h>
 #include <heed/train/window_loader.h>
 
@@ -52,10 +52,9 @@ std::string describe_run(const TrainOptions& options, const TextData& text) {
 void check_same_run(const std::string& saved_text, const std::string& own_text) {
   const Json saved = Json::parse(saved_text);
   const Json own = Json::parse(own_text);
-  std::string differences = train::model_config_differences(saved.value("model", Json::object()).dump(),
-                                                            own.at("model").dump());
-  for (const char* key : {"optimizer", "seed", "text_checksum",
-                          "split", "pack", "tokenizer_checksum"}) {
+  std::string differences =
+      train::model_config_differences(saved.value("model", Json::object()).dump(), own.at("model").dump());
+  for (const char* key : {"optimizer", "seed", "text_checksum", "split", "pack", "tokenizer_checksum"}) {
     if (saved.value(key, Json()) == own.at(key)) continue;
     differences += fmt::format("{}{} was {} and is {}", differences.empty() ? "" : ", ", key,
                                saved.value(key, Json()).dump(), own.at(key).dump());

@@ -176,7 +176,7 @@ TEST_CASE("settings come from a file, flags win, and the run keeps all of them")
   const Folder folder;
   put(folder / "text.txt", sample_text());
   put(folder / "config.json",
-      R"({"text": ")" + (folder / "text.txt") + R"(", "layers": 1, "heads": 2, "embd": 8,
+      R"({"data": [")" + (folder / "text.txt") + R"("], "layers": 1, "heads": 2, "embd": 8,
       "context": 8, "batch": 2, "steps": 4, "warmup": 1, "decay": 2, "lr": 0.01, "min_lr": 0, "bias": true,
       "optimizer": "sgd", "schedule": "warmup-stable-decay", "eval_every": 1, "patience": 3})");
   const std::string config =
@@ -188,7 +188,7 @@ TEST_CASE("settings come from a file, flags win, and the run keeps all of them")
   CHECK(saved["optimizer"] == "sgd");
   CHECK(saved["bias"] == true);
   CHECK(saved["beta2"] == 0.99);
-  CHECK(saved.size() == 34);
+  CHECK(saved.size() == 37);
   // The saved file is a config that makes the same run.
   const std::string model = contents(folder / "run/model.safetensors");
   REQUIRE(
