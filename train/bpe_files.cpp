@@ -122,8 +122,11 @@ Ids added_tokens(const Json& root) {
   Ids added;
   const Json list = root.value("added_tokens", Json::array());
   if (!list.is_array()) problem("added_tokens is no list");
-  for (const Json& token : list)
-    added[token.at("content").get<std::string>()] = token.at("id").get<std::int64_t>();
+  for (const Json& token : list) {
+    const Json& id = token.at("id");
+    if (!id.is_number_integer()) problem(fmt::format("the id of an added token is {}", shortened(id)));
+    added[token.at("content").get<std::string>()] = id.get<std::int64_t>();
+  }
   return added;
 }
 

@@ -17,9 +17,9 @@ namespace heed::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
 
-constexpr const char* kFormat = "heed-checkpoint/1";
+constexpr const char* kFormat = "heed-checkpoint/2";
 constexpr std::string_view kPrefix = "step-";
 
 [[noreturn]] void fail_loading(const fs::path& path, const std::string& reason) {
@@ -36,6 +36,12 @@ Json read_record(const fs::path& path) {
   }
   if (checksum != Json(io::text_checksum(record.dump()))) fail_loading(path, "its checksum does not fit");
   return record;
+}
+
+// get() would cut a real number down.
+std::uint64_t natural_number(const fs::path& path, const Json& value) {
+  if (!value.is_number_unsigned()) fail_loading(path, "a field is missing or of the wrong kind");
+  return value.get<std::uint64_t>();
 }
 
 std::optional<double> loss_of(const Json& record) {
@@ -57,7 +63,7 @@ nn::NamedTensors load_tensors(const fs::path& path, const Json& record) {
   std::error_code code;
   const auto bytes = fs::file_size(file, code);
   if (code) fail_loading(file, code.message());
-  const auto expected = record.at("bytes").get<std::uint64_t>();
+  const std::uint64_t expected = natural_number(path, record.at("bytes"));
   if (bytes != expected) fail_loading(file, fmt::format("has {} bytes instead of {}", bytes, expected));
   if (io::file_checksum(file) != record.at("checksum").get<std::string>()) {
     fail_loading(file, "its checksum does not fit");
@@ -95,9 +101,11 @@ Checkpoint load_checkpoint(const fs::path& json_file) {
   const Json record = read_record(json_file);
   try {
     Checkpoint checkpoint;
-    checkpoint.step = record.at("step").get<std::int64_t>();
-    checkpoint.random = {record.at("random").at("seed").get<std::uint64_t>(),
-                         record.at("random").at("offset").get<std::uint64_t>()};
+    const std::uint64_t step = natural_number(json_file, record.at("step"));
+    if (step > INT64_MAX) fail_loading(json_file, fmt::format("its step is {}", step));
+    checkpoint.step = static_cast<std::int64_t>(step);
+    checkpoint.random = {natural_number(json_file, record.at("random").at("seed")),
+                         natural_number(json_file, record.at("random").at("offset"))};
     checkpoint.validation_loss = loss_of(record);
     checkpoint.config = record.at("config").dump();
     checkpoint.tensors = load_tensors(json_file, record.at("tensors"));

@@ -149,18 +149,22 @@ TEST_CASE("a checkpoint that does not say what it must is refused", "[report-42]
   const fs::path json = checkpoints.save(example(2));
   const std::string good = heed::io::read_file(json);
   const auto forged = [&](const std::string& part, const std::string& by) {
-    auto record = nlohmann::ordered_json::parse(replaced(good, part, by));
+    auto record = nlohmann::json::parse(replaced(good, part, by));
     record.erase("checksum");
     record["checksum"] = heed::io::text_checksum(record.dump());
     put(json, record.dump());
   };
   forged("\"step\": 2", "\"step\": \"2\"");
   CHECK_THROWS_WITH(heed::train::load_checkpoint(json), Contains("missing or of the wrong kind"));
+  forged("\"step\": 2", "\"step\": 2.5");
+  CHECK_THROWS_WITH(heed::train::load_checkpoint(json), Contains("missing or of the wrong kind"));
+  forged("\"step\": 2", "\"step\": 18446744073709551615");
+  CHECK_THROWS_WITH(heed::train::load_checkpoint(json), Contains("its step is 18446744073709551615"));
   forged("\"step-00000002.safetensors\"", "\"../step-00000002.safetensors\"");
   CHECK_THROWS_WITH(heed::train::load_checkpoint(json), Contains("another folder"));
   forged("\"seed\"", "\"need\"");
   CHECK_THROWS_WITH(heed::train::load_checkpoint(json), Contains("missing"));
-  forged("heed-checkpoint/1", "heed-checkpoint/9");
+  forged("heed-checkpoint/2", "heed-checkpoint/9");
   CHECK_THROWS_WITH(heed::train::load_checkpoint(json), Contains("not of the format"));
 }
 
