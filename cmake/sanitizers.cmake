@@ -12,6 +12,12 @@ elseif(HEED_SANITIZE STREQUAL "thread")
 elseif(NOT HEED_SANITIZE STREQUAL "")
   message(FATAL_ERROR "HEED_SANITIZE is '${HEED_SANITIZE}'; expected nothing, address or thread")
 endif()
+if(HEED_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HEED_FUZZ needs clang, whose libFuzzer it uses; the compiler is ${CMAKE_CXX_COMPILER_ID}")
+  endif()
+  list(APPEND heed_sanitizer_flags -fsanitize=fuzzer-no-link)
+endif()
 
 # The SIMD targets that kernels are compiled for. Each takes its share of the build; instrumented kernels take a
 # multiple of it, so under a sanitizer there are the best common one and the portable one.

@@ -1,0 +1,74 @@
+// libFuzzer's entry for every reader of tests/fuzz/readers.h. HEED_FUZZ_READER names the one to run; --list prints the names,
+// --seed DIR writes a valid file of each kind to DIR/<name>/valid.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <heed/tests/fuzz/readers.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using heed::test::fuzz::Reader;
+using heed::test::fuzz::readers;
+
+const Reader* chosen = nullptr;
+fs::path folder;
+
+fs::path fresh_folder(const char* name) {
+  fs::path path =
+      fs::temp_directory_path() / ("heed_fuzz_" + std::string(name) + "_" + std::to_string(::getpid()));
+  fs::remove_all(path);
+  fs::create_directories(path);
+  return path;
+}
+
+void write_seeds(const fs::path& corpus) {
+  for (const Reader& reader : readers()) {
+    const fs::path scratch = fresh_folder(reader.name);
+    const std::string bytes = reader.seed(scratch);
+    fs::create_directories(corpus / reader.name);
+    std::ofstream(corpus / reader.name / "valid", std::ios::binary) << bytes;
+    fs::remove_all(scratch);
+  }
+}
+
+void remove_folder() { fs::remove_all(folder); }
+
+}  // namespace
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
+  const std::string_view first = *count > 1 ? (*arguments)[1] : "";
+  if (first == "--list") {
+    for (const Reader& reader : readers()) std::printf("%s\n", reader.name);
+    std::exit(0);
+  }
+  if (first == "--seed" && *count > 2) {
+    write_seeds((*arguments)[2]);
+    std::exit(0);
+  }
+  const char* name = std::getenv("HEED_FUZZ_READER");
+  for (const Reader& reader : readers()) {
+    if (name != nullptr && std::string_view(name) == reader.name) chosen = &reader;
+  }
+  if (chosen == nullptr) {
+    std::fprintf(stderr, "HEED_FUZZ_READER must be one of the names that --list prints\n");
+    std::exit(2);
+  }
+  folder = fresh_folder(chosen->name);
+  std::atexit(remove_folder);
+  chosen->seed(folder);  // writes what lies beside the file
+  return 0;
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  heed::test::fuzz::take(*chosen, std::string(reinterpret_cast<const char*>(data), size), folder);
+  return 0;
+}
