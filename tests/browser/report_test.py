@@ -116,6 +116,23 @@ def check_report(browser, path):
     check_quiet(browser, path)
 
 
+def check_marks(browser, path, folder):
+    """A head that is marked says so and is the one that is shown first."""
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    check('"marks":[]' in page, "a head is marked already")
+    marked = os.path.join(folder, "marked.html")
+    with open(marked, "w", encoding="utf-8") as file:
+        file.write(page.replace('"marks":[]', '"marks":[[1,"copies"]]'))
+    browser.open(marked)
+    check_equal(browser.run("document.querySelectorAll('.heads .mark').length"), 1, "number of marks")
+    check_equal(browser.run("document.querySelector('.heads button[aria-pressed=true]').ariaLabel"),
+                browser.run("document.querySelectorAll('.heads button')[1].ariaLabel"), "the head shown first")
+    check("copies" in browser.run("document.querySelector('.heads button[aria-pressed=true]').ariaLabel"), "name of the marked head")
+    check("copies" in browser.run("document.querySelector('.attention h3').textContent"), "title of the marked head")
+    check_quiet(browser, marked)
+
+
 def check_phone(browser, path):
     browser.size(390, 844)
     browser.call("Emulation.setTouchEmulationEnabled", enabled=True)
@@ -180,6 +197,7 @@ def main():
             browser.open(attention)
             check_attention(browser)
             check_quiet(browser, attention)
+            check_marks(browser, attention, folder)
             check_phone(browser, report)
             check_phone(browser, attention)
             if options.pictures:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -26,12 +27,18 @@ void check_refused(const Folder& folder, const std::string& arguments, const std
   CHECK_FALSE(fs::exists(folder / "run"));
 }
 
-// The page of a run of kTiny holds what was measured, and can be made anew.
-void check_page(const Folder& folder, const std::string& run) {
+// What the page of a run shows.
+nlohmann::json page_data(const std::string& run) {
   const std::string page = contents(fs::path(run) / "report.html");
   const std::string start = "id=\"data\">";
   const auto begin = page.find(start) + start.size();
-  const auto data = nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+// The page of a run of kTiny holds what was measured, and can be made anew.
+void check_page(const Folder& folder, const std::string& run) {
+  const std::string page = contents(fs::path(run) / "report.html");
+  const auto data = page_data(run);
   CHECK(data["attention"]["maps"].size() == 2);
   CHECK(data["settings"]["steps"] == 3);
   CHECK(data["run"]["curves"]["lr"].size() == 3);
@@ -182,6 +189,21 @@ TEST_CASE("the built-in tales have a floor") {
   CHECK(outcome.status == 0);
   CHECK_THAT(outcome.out, Contains("built-in tales") && Contains("floor") && Contains("directions agree") &&
                               Contains(" = floor "));
+}
+
+TEST_CASE("the page of an induction run shows a document of its source and judges the heads by it") {
+  const Folder folder;
+  const std::string run = folder / "run";
+  REQUIRE(tiny_lm(folder, "train --source induction --out '" + run + "'" + kTiny).status == 0);
+  const auto data = page_data(run);
+  std::string text;
+  for (const auto& token : data["attention"]["tokens"]) text += token.get<std::string>();
+  REQUIRE(text.size() == 8);
+  for (std::size_t i = 0; i < 8; i += 2)
+    CHECK((std::isalpha(text[i]) != 0 && std::isdigit(text[i + 1]) != 0));
+  CHECK(data["marks"].empty());  // three steps teach nothing
+  CHECK(tiny_lm(folder, "report '" + run + "' --text a1").status == 0);
+  CHECK(page_data(run)["attention"]["tokens"].size() == 2);
 }
 
 TEST_CASE("a text that cannot be used is refused") {
