@@ -32,6 +32,26 @@ class Draws {
   std::uint64_t index_ = 0;
 };
 
+// Entry j is the probability that a walk of 1 … steps ahead around a circle has not come back after j steps.
+std::vector<double> not_back(std::size_t entries, const InductionOptions& o) {
+  const auto size = static_cast<std::size_t>(o.keys);
+  std::vector<double> at(size);  // the walks that are not back, by their place; 0 is where they began
+  at[0] = 1;
+  std::vector<double> left(entries, 1.0);
+  for (std::size_t j = 1; j < entries; ++j) {
+    std::vector<double> next(size);
+    for (std::size_t from = 0; from < size; ++from) {
+      for (std::size_t step = 1; step <= static_cast<std::size_t>(o.steps); ++step) {
+        next[(from + step) % size] += at[from] / static_cast<double>(o.steps);
+      }
+    }
+    next[0] = 0;
+    left[j] = std::accumulate(next.begin(), next.end(), 0.0);
+    at = std::move(next);
+  }
+  return left;
+}
+
 bool is_key(std::size_t place) { return place % 2 == 0; }
 
 }  // namespace
@@ -41,6 +61,8 @@ InductionSource::InductionSource(const InductionOptions& options) : options_(opt
               "1 to 26");
   check_value(options.values >= 1 && options.values <= kMostValues, "InductionSource", "values",
               options.values, "1 to 10");
+  check_value(options.steps >= 1 && options.steps <= options.keys, "InductionSource", "steps", options.steps,
+              fmt::format("1 to keys {}", options.keys));
 }
 
 std::string InductionSource::generate(std::int64_t documents, std::int64_t length, std::uint64_t seed) const {
@@ -51,7 +73,8 @@ std::string InductionSource::generate(std::int64_t documents, std::int64_t lengt
     for (char& value : table) value = static_cast<char>('0' + draws.below(options_.values));
     std::int64_t key = 0;
     for (std::int64_t place = 0; place < length; ++place) {
-      if (place % 2 == 0) key = draws.below(options_.keys);
+      if (place == 0) key = draws.below(options_.keys);
+      if (place > 0 && place % 2 == 0) key = (key + 1 + draws.below(options_.steps)) % options_.keys;
       text += place % 2 == 0 ? static_cast<char>('a' + key) : table[static_cast<std::size_t>(key)];
     }
   }
@@ -61,12 +84,12 @@ std::string InductionSource::generate(std::int64_t documents, std::int64_t lengt
 std::vector<double> InductionSource::conditional_entropy(std::size_t context) const {
   check_value(context >= 1, "conditional_entropy", "context", static_cast<std::int64_t>(context),
               "at least 1");
-  const double keys = static_cast<double>(options_.keys);
+  const double key = std::log(static_cast<double>(options_.steps));
+  const double value = std::log(static_cast<double>(options_.values));
+  const std::vector<double> fresh = not_back(context / 2 + 1, options_);
   std::vector<double> entropy(context);
-  double unseen = std::log(static_cast<double>(options_.values));
   for (std::size_t place = 0; place < context; ++place) {  // predicts the character at place + 1
-    entropy[place] = is_key(place) ? unseen : std::log(keys);
-    if (is_key(place)) unseen *= 1 - 1 / keys;
+    entropy[place] = is_key(place) ? fresh[place / 2] * value : key;
   }
   return entropy;
 }
@@ -81,7 +104,11 @@ void InductionSource::check(std::string_view window) const {
   for (std::size_t i = 0; i < window.size(); ++i) {
     const char first = is_key(i) ? 'a' : '0';
     const std::int64_t most = is_key(i) ? options_.keys : options_.values;
-    const bool known = window[i] >= first && window[i] - first < most;
+    bool known = window[i] >= first && window[i] - first < most;
+    if (known && is_key(i) && i > 0) {
+      const std::int64_t ahead = (window[i] - window[i - 2] + options_.keys - 1) % options_.keys + 1;
+      known = ahead <= options_.steps;
+    }
     if (known && (is_key(i) || table.emplace(window[i - 1], window[i]).first->second == window[i])) continue;
     fail<ValueError>("InductionSource", "no document of this source begins so",
                      fmt::format("'{}' at position {}", window[i], i));
@@ -94,7 +121,7 @@ std::vector<double> InductionSource::surprisal(std::string_view window) const {
   for (std::size_t next = 1; next < window.size(); ++next) {
     const std::string_view before = window.substr(0, next - 1);
     const bool seen = !is_key(next) && before.find(window[next - 1]) != std::string_view::npos;
-    const std::int64_t ways = is_key(next) ? options_.keys : seen ? 1 : options_.values;
+    const std::int64_t ways = is_key(next) ? options_.steps : seen ? 1 : options_.values;
     values.push_back(std::log(static_cast<double>(ways)));
   }
   return values;

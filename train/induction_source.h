@@ -15,6 +15,7 @@ namespace heed::train {
 struct InductionOptions {
   std::int64_t keys = 8;    // letters from a, at most 26
   std::int64_t values = 8;  // digits from 0, at most 10
+  std::int64_t steps = 1;   // how far the next key may lie ahead, at most keys
 };
 
 /// A place whose next character was seen before, and where: right after each earlier occurrence of the character at it.
@@ -23,13 +24,14 @@ struct CopyPlace {
   std::vector<std::int64_t> sources;
 };
 
-/// Text that can be learned only by copying from the context. Each document draws a table of its own, a value for each
-/// key, and then lists entries of it: key, value, key, value, … such as `c3a7c3b0a7…`. Keys and tables are uniform, so with
-/// K keys and M values, of a window that begins with a document,
-///   H(x_{t+1} | x_1..x_t) = ln K                 where x_{t+1} is a key (t even),
-///                           (1 − 1/K)^j ln M     where x_{t+1} is the value after j earlier entries (t = 2j + 1):
-/// the key is new with that probability, and is it not, its value was seen.
-/// Throws    ValueError (keys outside 1 … 26, values outside 1 … 10).
+/// Text that can be told only by copying from the context. Each document draws a table of its own, a value for each key, and
+/// then lists entries of it: key, value, key, value, … such as `c3d7e0f1…`. The next key lies 1 … steps ahead of the
+/// one before, around the circle of keys. All draws are uniform, so with M values, of a window that begins with a document,
+///   H(x_{t+1} | x_1..x_t) = ln steps   where x_{t+1} is a key (t even),
+///                           r_j ln M   where x_{t+1} is the value of entry j = (t − 1) / 2, counted from 0.
+/// r_j is the probability that its key is new, else its value was seen. Read backwards the keys walk around the circle too, so it
+/// is the probability that a walk does not come back to where it began within j steps.
+/// Throws    ValueError (keys outside 1 … 26, values outside 1 … 10, steps outside 1 … keys).
 class InductionSource {
  public:
   explicit InductionSource(const InductionOptions& options = {});

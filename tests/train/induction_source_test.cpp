@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -6,9 +7,16 @@
 
 #include <catch2/catch.hpp>
 
+#include <heed/core/backward.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
+#include <heed/core/parallel.h>
+#include <heed/train/adamw.h>
+#include <heed/train/clip.h>
+#include <heed/train/evaluate.h>
 #include <heed/train/induction_source.h>
+#include <heed/train/schedule.h>
+#include <heed/train/window_loader.h>
 
 using Catch::Contains;
 using heed::train::attention_on;
@@ -29,14 +37,16 @@ TEST_CASE("each document lists entries of a table of its own") {
 }
 
 TEST_CASE("the known floor is the mean loss of a perfect model, at every position") {
-  const InductionSource source({.keys = 4, .values = 6});
+  const InductionSource source({.keys = 4, .values = 6, .steps = 3});
   constexpr std::size_t kContext = 12;
   constexpr std::size_t kDocuments = 4000;
   const std::vector<double> entropy = source.conditional_entropy(kContext);
   REQUIRE(entropy.size() == kContext);
   CHECK(entropy[0] == Approx(std::log(6.0)));
-  CHECK(entropy[1] == Approx(std::log(4.0)));
-  CHECK(entropy[4] == Approx(std::log(6.0) * 9 / 16));
+  CHECK(entropy[1] == Approx(std::log(3.0)));
+  CHECK(entropy[2] == Approx(std::log(6.0)));  // no key comes twice in a row
+  // Back after two steps: 1 and 3, 2 and 2, 3 and 1 of nine ways.
+  CHECK(entropy[4] == Approx(std::log(6.0) * 6 / 9));
   const std::string text = source.generate(kDocuments, kContext + 1, 1);
   std::vector<double> sums(kContext);
   for (std::size_t d = 0; d < kDocuments; ++d) {
@@ -52,11 +62,12 @@ TEST_CASE("the known floor is the mean loss of a perfect model, at every positio
   CHECK(source.entropy_floor(kContext) ==
         Approx(std::accumulate(entropy.begin(), entropy.end(), 0.0) / kContext));
   // One key: all is certain once its value was seen.
-  CHECK(InductionSource({.keys = 1, .values = 10}).entropy_floor(2) == Approx(std::log(10.0) / 2));
+  CHECK(InductionSource({.keys = 1, .values = 10, .steps = 1}).entropy_floor(2) ==
+        Approx(std::log(10.0) / 2));
 }
 
 TEST_CASE("what can be copied stands after earlier occurrences of the same key") {
-  const InductionSource source({.keys = 3, .values = 3});
+  const InductionSource source({.keys = 3, .values = 3, .steps = 3});
   const auto copies = source.copies("a1b1a1c0a1b");
   REQUIRE(copies.size() == 3);
   CHECK(copies[0].query == 4);
@@ -69,7 +80,12 @@ TEST_CASE("what can be copied stands after earlier occurrences of the same key")
   CHECK_THROWS_WITH(source.copies("a1a2"), Contains("'2' at position 3"));
   CHECK_THROWS_WITH(source.copies("d1"), Contains("'d' at position 0"));
   CHECK_THROWS_WITH(source.copies("1a"), Contains("position 0"));
+  CHECK_THROWS_WITH(InductionSource({.keys = 3, .values = 3, .steps = 1}).copies("a1b1a1"),
+                    Contains("'a' at position 4"));
+  CHECK(InductionSource({.keys = 3, .values = 3, .steps = 1}).copies("c1a1b1c1").size() == 1);
   CHECK_THROWS_AS(InductionSource({.keys = 0}), heed::ValueError);
+  CHECK_THROWS_AS(InductionSource({.keys = 4, .steps = 5}), heed::ValueError);
+  CHECK_THROWS_AS(InductionSource({.steps = 0}), heed::ValueError);
   CHECK_THROWS_AS(InductionSource({.keys = 27}), heed::ValueError);
   CHECK_THROWS_AS(InductionSource({.values = 11}), heed::ValueError);
   CHECK_THROWS_AS(source.conditional_entropy(0), heed::ValueError);
@@ -97,4 +113,45 @@ TEST_CASE("a model without training has no induction head") {
     // Near uniform attention: about as much as the share of the right places, some in forty.
     for (const double score : heads) CHECK((score > 0 && score < 0.3));
   }
+}
+
+TEST_CASE("a small model that learns to copy has a head that looks at what is copied") {
+  const InductionSource source({.keys = 3, .values = 8});
+  constexpr std::int64_t kContext = 12;
+  constexpr std::int64_t kSteps = 600;
+  const int threads = heed::num_threads();
+  heed::set_num_threads(1);  // the work of a step is too small to share
+  const heed::train::CharTokenizer tokenizer("abc01234567");
+  const auto ids = tokenizer.encode(source.generate(20000, kContext + 1, 1));
+  heed::Generator generator(1);
+  heed::nn::CausalLM model({.vocab_size = tokenizer.vocab_size(),
+                            .context = kContext,
+                            .num_layers = 2,
+                            .num_heads = 2,
+                            .embed_dim = 32,
+                            .bias = false},
+                           generator);
+  const auto parameters = model.named_parameters();
+  heed::train::AdamW optimizer(parameters, {.beta2 = 0.99, .weight_decay = 0});
+  const heed::train::WindowLoader windows(ids, {.context = kContext, .batch = 16, .every = kContext + 1},
+                                          generator);
+  const auto rate = heed::train::warmup_stable_decay(
+      {.lr = 0.01, .min_lr = 0.001, .warmup = 50, .decay = 150, .total = kSteps});
+  double loss = 0;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const heed::Tensor mean = heed::train::batch_loss(model, windows.batch(step));
+    heed::backward(mean);
+    heed::train::clip_grad_norm(parameters, 1.0);
+    optimizer.set_lr(rate(step));
+    optimizer.step();
+    optimizer.zero_grad();
+    loss = heed::train::scalar_of(mean);
+  }
+  double most = 0;
+  for (const auto& heads : heed::train::induction_scores(model, tokenizer, source)) {
+    most = std::max(most, *std::max_element(heads.begin(), heads.end()));
+  }
+  CAPTURE(loss, source.entropy_floor(kContext));
+  CHECK(most >= 0.8);
+  heed::set_num_threads(threads);
 }
