@@ -6,9 +6,6 @@
 
 #include <heed/core/parallel.h>
 #include <heed/io/atomic_file.h>
-#include <heed/train/accumulate_gradients.h>
-#include <heed/train/clip.h>
-#include <heed/train/evaluate.h>
 #include <heed/train/interrupt.h>
 #include <heed/train/model_gradcheck.h>
 
@@ -49,26 +46,6 @@ void begin(const TrainOptions& o, const CheckpointFolder& checkpoints, const fs:
   fmt::print("resume    from step {}\n", run.step);
 }
 
-// One step: gradients of a large batch, clipped, and the move along them unless it looks like an accident.
-StepRecord train_step(const TrainOptions& o, TrainingRun& run, RunProbe& probe) {
-  const auto loss_of = [&](const Batch& batch) { return batch_loss(run.model, batch, &run.random); };
-  StepRecord record{.lr = run.learning_rate(run.step)};
-  const auto batches = run.batches(run.step);
-  probe.begin_step();
-  record.loss = accumulate_gradients(batches, loss_of).loss;
-  probe.gradients_are_there();
-  const double longest = o.clip > 0 ? o.clip : INFINITY;
-  record.gradient_norm = clip_grad_norm(run.parameters, longest, {.allow_nonfinite = run.guard.has_value()});
-  if (!run.guard || run.guard->accepts(record.loss, record.gradient_norm)) {
-    run.optimizer->set_lr(record.lr);
-    run.optimizer->step();
-    if (run.average) run.average->update();
-  }
-  run.optimizer->zero_grad();
-  ++run.step;
-  return record;
-}
-
 double validate_now(TrainingRun& run, const TextData& text, RunMonitor& monitor) {
   const AveragedWeights weights(run.average.get());
   return monitor.evaluate([&] {
@@ -98,11 +75,13 @@ int train_model(const TrainOptions& o) {
   RunProbe probe(run);
   if (!o.out.empty()) heed::io::write_file(o.out / "run.json", settings_json(o) + "\n");
 
+  const StepWatch watch = {.begin = [&] { probe.begin_step(); },
+                           .gradients_are_there = [&] { probe.gradients_are_there(); }};
   const InterruptWatch interrupt;
   bool stopped = false;
   while (run.step < o.steps && !stopped) {
     monitor.begin_step();
-    monitor.end_step(train_step(o, run, probe), [&](StepRecord& record) { probe.end_step(record); });
+    monitor.end_step(run.train_step(watch), [&](StepRecord& record) { probe.end_step(record); });
 
     std::optional<double> validation_loss;
     if (due(run.step, o.eval_every)) validation_loss = validate_now(run, text, monitor);

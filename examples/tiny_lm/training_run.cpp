@@ -1,10 +1,14 @@
 #include "training_run.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <heed/core/error.h>
 #include <heed/io/read_file.h>
+#include <heed/train/accumulate_gradients.h>
+#include <heed/train/clip.h>
 #include <heed/train/evaluate.h>
 #include <heed/train/model_config.h>
 #include <heed/train/packed_loader.h>
@@ -117,6 +121,25 @@ std::vector<train::Batch> TrainingRun::batches(std::int64_t number) const {
     parts.push_back(draw(number * options.accumulate + i));
   }
   return parts;
+}
+
+train::StepRecord TrainingRun::train_step(const StepWatch& watch) {
+  const auto loss_of = [this](const train::Batch& batch) { return train::batch_loss(model, batch, &random); };
+  train::StepRecord record{.lr = learning_rate(step)};
+  const auto parts = batches(step);
+  if (watch.begin) watch.begin();
+  record.loss = train::accumulate_gradients(parts, loss_of).loss;
+  if (watch.gradients_are_there) watch.gradients_are_there();
+  const double longest = options.clip > 0 ? options.clip : INFINITY;
+  record.gradient_norm = train::clip_grad_norm(parameters, longest, {.allow_nonfinite = guard.has_value()});
+  if (!guard || guard->accepts(record.loss, record.gradient_norm)) {
+    optimizer->set_lr(record.lr);
+    optimizer->step();
+    if (average) average->update();
+  }
+  optimizer->zero_grad();
+  ++step;
+  return record;
 }
 
 train::Checkpoint TrainingRun::checkpoint(std::optional<double> validation_loss) const {

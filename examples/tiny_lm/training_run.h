@@ -11,6 +11,7 @@
 #include <heed/nn/causal_lm.h>
 #include <heed/train/checkpoint.h>
 #include <heed/train/recipe.h>
+#include <heed/train/run_log.h>
 #include <heed/train/watchers.h>
 #include <heed/train/weight_average.h>
 #include <heed/train/window_loader.h>
@@ -20,6 +21,12 @@
 
 namespace tiny_lm {
 
+/// What wants to look on while a step is taken; either may be empty.
+struct StepWatch {
+  std::function<void()> begin;                ///< before the forward, the batches being drawn
+  std::function<void()> gradients_are_there;  ///< after the backward, before the gradients are clipped
+};
+
 /// Everything that a step of training reads or changes, made from the options and a text, which must outlive it.
 struct TrainingRun {
   TrainingRun(const TrainOptions& options, const TextData& text);
@@ -28,6 +35,9 @@ struct TrainingRun {
 
   /// The parts of one large batch.
   std::vector<heed::train::Batch> batches(std::int64_t number) const;
+
+  /// One step: gradients of a large batch, clipped, and the move along them unless it looks like an accident.
+  heed::train::StepRecord train_step(const StepWatch& watch = {});
 
   /// All of it as it is now.
   heed::train::Checkpoint checkpoint(std::optional<double> validation_loss) const;
