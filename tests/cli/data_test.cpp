@@ -14,13 +14,13 @@ namespace {
 const std::string kTiny =
     " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1 --threads 1 --eval-every 0";
 
-// Twelve short files in folders.
+// Twelve files of some lines, of 14 bytes each, in folders.
 void put_documents(const Folder& folder) {
   for (int i = 0; i < 12; ++i) {
     const std::string sub = folder / ("texts/" + std::to_string(i % 3));
     fs::create_directories(sub);
     put(sub + "/" + std::to_string(i) + ".txt",
-        sample_text().substr(0, 60 + 5 * static_cast<std::size_t>(i)));
+        sample_text().substr(0, 14 * static_cast<std::size_t>(4 + i)));
   }
 }
 
