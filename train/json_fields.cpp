@@ -112,7 +112,7 @@ std::optional<JsonFields> JsonFields::object(std::string_view key) {
     return std::nullopt;
   }
   return JsonFields(
-      std::unique_ptr<State>(new State{*value, fmt::format("{}{}.", state_->prefix, key), state_->problems}));
+      std::make_unique<State>(State{*value, fmt::format("{}{}.", state_->prefix, key), state_->problems}));
 }
 
 void JsonFields::problem(std::string text) { state_->problems->push_back(std::move(text)); }

@@ -15,8 +15,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// In memory where there is such a place: thousands of files are written.
+fs::path scratch() { return fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path(); }
+
 struct Folder {
-  fs::path path = fs::temp_directory_path() / ("heed_readers_test_" + std::to_string(::getpid()));
+  fs::path path = scratch() / ("heed_readers_test_" + std::to_string(::getpid()));
   Folder() {
     fs::remove_all(path);
     fs::create_directories(path);
