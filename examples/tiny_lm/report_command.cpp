@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 namespace train = heed::train;
 
 constexpr std::size_t kMostTokens = 48;  // whose attention is drawn, unless a text is given
-constexpr std::int64_t kShortest = 8;    // context in which there is always something to copy
 constexpr double kMarked = 0.5;          // of a head's weight where the answer stands
 
 // Whether the run learned what the induction source tells, as its settings say.
@@ -43,8 +42,9 @@ std::string written(const train::LanguageModel& lm, const std::string& prompt, s
 void add_attention(train::ReportData& page, train::LanguageModel lm, std::string text) {
   const std::int64_t context = lm.model.options().context;
   const auto most = std::min(kMostTokens, static_cast<std::size_t>(context));
-  const bool induction = learned_induction(page.settings) && context >= kShortest;
   const train::InductionSource source;
+  const bool induction =
+      learned_induction(page.settings) && !source.copies(source.generate(1, context, 0)).empty();
   if (text.empty() && induction) {
     text = source.generate(1, static_cast<std::int64_t>(most), 0);
   } else if (text.empty()) {
