@@ -7,6 +7,7 @@
 #include <heed/core/record.h>
 #include <heed/core/tape_clock.h>
 #include <heed/core/tape_ledger.h>
+#include <heed/core/tape_trace.h>
 #include <heed/core/watch.h>
 
 namespace heed {
@@ -93,10 +94,14 @@ void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Ten
     impl->node = node;
     impl->output = i;
   }
-  if (watching.anomaly || watching.ledger != nullptr || watching.clock != nullptr) [[unlikely]] {
+  if (watching.anomaly || watching.ledger != nullptr || watching.clock != nullptr ||
+      watching.trace != nullptr) [[unlikely]] {
     if (watching.clock != nullptr) watching.clock->end_forward(*node);
     if (watching.ledger != nullptr) watching.ledger->add(*node);
     if (watching.anomaly) check_results(*node, inputs, outputs, may_be_infinite);
+    for (std::size_t i = 0; watching.trace != nullptr && i < outputs.size(); ++i) {
+      watching.trace->see({*node, false, i, *outputs[i]});
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/core/nonfinite.h>
 #include <heed/core/tape_clock.h>
+#include <heed/core/tape_trace.h>
 #include <heed/core/vjp_context.h>
 #include <heed/core/walk.h>
 #include <heed/core/watch.h>
@@ -209,6 +210,8 @@ void Walk::run_node(const Entry& entry) {
     validate(node, k, gradients_[k], producer.node->outputs()[output]);
     if (anomaly_) [[unlikely]]
       check_gradient(node, k, gradients_[k]);
+    if (watch().trace != nullptr) [[unlikely]]
+      watch().trace->see({node, true, k, gradients_[k]});
     add(producer.first_slot + output, std::move(gradients_[k]));
   }
 }

@@ -7,6 +7,7 @@ namespace heed {
 class Tensor;
 class TapeClock;
 class TapeLedger;
+class TapeTrace;
 
 namespace detail {
 
@@ -15,6 +16,7 @@ struct Watch {
   bool anomaly = false;                     ///< AnomalyMode
   TapeLedger* ledger = nullptr;             ///< TapeLedger
   TapeClock* clock = nullptr;               ///< TapeClock
+  TapeTrace* trace = nullptr;               ///< TapeTrace
   std::vector<Tensor>* captures = nullptr;  ///< operands with history that unrecorded operations read
 };
 

@@ -3,13 +3,16 @@
 // one line on standard error.
 
 #include <algorithm>
+#include <csignal>
 #include <functional>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <heed/core/error.h>
 
@@ -19,6 +22,7 @@
 #include "report_command.h"
 #include "tokenize_command.h"
 #include "train_command.h"
+#include "verify_command.h"
 #include "weights_command.h"
 
 namespace {
@@ -28,19 +32,43 @@ constexpr int kBadInput = 2;
 
 struct Command {
   tiny_lm::TrainOptions train;
+  tiny_lm::TrainOptions verify = tiny_lm::verify_defaults();
   tiny_lm::GenerateOptions generate;
   tiny_lm::TokenizeOptions tokenize;
   tiny_lm::ReportOptions report;
   tiny_lm::AttendOptions attend;
   tiny_lm::EvalOptions eval;
   tiny_lm::WeightsOptions weights;
-  std::function<int()> action;  // none: train
+  std::function<int()> action;
+  tiny_lm::TrainOptions* settings = nullptr;  // that a file may give, too
 };
+
+// A mapped file that somebody cuts meanwhile is noticed where its bytes are used, far from any throw.
+extern "C" void end_at_cut_file(int) {
+  constexpr std::string_view message = "tiny_lm: a file became shorter while it was read\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message.data(), message.size());
+  ::_exit(kFailure);
+}
 
 int complain(std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   fmt::print(stderr, "tiny_lm: {}\n", message);
   return status;
+}
+
+void add_training_commands(CLI::App& app, Command& command) {
+  CLI::App* train = app.add_subcommand("train", "Learn a text, step by step, and show what was learned");
+  tiny_lm::add_train_options(*train, command.train);
+  train->callback([&] {
+    command.settings = &command.train;
+    command.action = [&] { return tiny_lm::train_model(command.train); };
+  });
+  CLI::App* verify = app.add_subcommand("verify", "Train under 1, 2 and 4 threads and compare every bit");
+  tiny_lm::add_train_options(*verify, command.verify);
+  verify->callback([&] {
+    command.settings = &command.verify;
+    command.action = [&] { return tiny_lm::verify_training(command.verify); };
+  });
 }
 
 void add_model_commands(CLI::App& app, Command& command) {
@@ -59,8 +87,7 @@ void add_model_commands(CLI::App& app, Command& command) {
 std::optional<int> parse(int argc, char** argv, Command& command) {
   CLI::App app("Trains a small language model, on characters, bytes or pieces of words, and lets it write.");
   app.require_subcommand(1);
-  CLI::App* train = app.add_subcommand("train", "Learn a text, step by step, and show what was learned");
-  tiny_lm::add_train_options(*train, command.train);
+  add_training_commands(app, command);
   CLI::App* generate = app.add_subcommand("generate", "Let a trained model write");
   tiny_lm::add_generate_options(*generate, command.generate);
   generate->callback([&] { command.action = [&] { return tiny_lm::generate_text(command.generate); }; });
@@ -87,15 +114,17 @@ std::optional<int> parse(int argc, char** argv, Command& command) {
 int run(int argc, char** argv) {
   Command command;
   if (const auto status = parse(argc, argv, command)) return *status;
-  if (command.action) return command.action();
-  tiny_lm::load_settings(command.train);
-  if (const auto status = parse(argc, argv, command)) return *status;  // flags win over files
-  return tiny_lm::train_model(command.train);
+  if (command.settings != nullptr) {
+    tiny_lm::load_settings(*command.settings);
+    if (const auto status = parse(argc, argv, command)) return *status;  // flags win over files
+  }
+  return command.action();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGBUS, end_at_cut_file);
   try {
     return run(argc, argv);
   } catch (const heed::GradError& error) {
