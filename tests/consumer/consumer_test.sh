@@ -42,7 +42,8 @@ LD_RUN_PATH=$(pkg-config --variable=libdir heed) \
 "$work/consumer"
 
 echo "== subdirectory"
-configure subdirectory -DHEED_SOURCE="$source"
+# Compiles all of heed once more, so without optimising.
+configure subdirectory -DHEED_SOURCE="$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
 for folder in tests bench examples; do
   if [[ -e "$work/subdirectory/heed/$folder" ]]; then
     echo "as a subdirectory heed builds its $folder" >&2
