@@ -102,7 +102,7 @@ TrainOptions without_files(TrainOptions o) {
 
 // A width of 128 and 512 tokens a step: products are cut into panels, so that threads do share work.
 TrainOptions verify_defaults() {
-  return {.layers = 2, .dropout = 0.1, .batch = 8, .steps = 50, .warmup = 5, .decay = 10};
+  return {.layers = 1, .dropout = 0.1, .batch = 8, .steps = 50, .warmup = 5, .decay = 10};
 }
 
 int verify_training(const TrainOptions& options) {
