@@ -124,7 +124,8 @@ Ids added_tokens(const Json& root) {
   if (!list.is_array()) problem("added_tokens is no list");
   for (const Json& token : list) {
     const Json& id = token.at("id");
-    if (!id.is_number_integer()) problem(fmt::format("the id of an added token is {}", shortened(id)));
+    if (!id.is_number_integer())
+      problem(fmt::format("the id of an added token is {}; expected an integer", shortened(id)));
     added[token.at("content").get<std::string>()] = id.get<std::int64_t>();
   }
   return added;

@@ -128,7 +128,7 @@ TEST_CASE("a tokenizer.json that contradicts itself is refused") {
   refused(with("/model/vocab/a", "x"), "the id of 'a' is \"x\"");
   refused(with("/model/vocab/a", UINT64_MAX), "the id of 'a'");
   refused(with("/added_tokens/0/id", -7), "-7");
-  refused(with("/added_tokens/0/id", "x"), "wrong kind");
+  refused(with("/added_tokens/0/id", "x"), "expected an integer");
   refused(with("/added_tokens/0", 7), "wrong kind");
   refused(with("/added_tokens", 7), "added_tokens is no list");
   refused(with("/model/vocab", 7), "the vocabulary is no JSON object");
