@@ -1,18 +1,24 @@
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <type_traits>
+#include <vector>
 
 #include <cblas.h>
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <heed/core/error.h>
+#include <heed/core/parallel.h>
 #include <heed/ops/kernels/gemm.h>
 #include <heed/ops/kernels/gemm_packed.h>
 
 extern "C" {
 void openblas_set_num_threads(int threads);
 int openblas_get_parallel(void);
+void* blas_memory_alloc(int);
+void blas_memory_free(void* buffer);
 }
 
 namespace heed::kernels {
@@ -28,12 +34,27 @@ void cblas_gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, con
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }
 
+// OpenBLAS maps a thread's buffer at its first product, and where the system refuses it asks again for ever. So those of all
+// threads are mapped at once, after a look whether there is room: too little is std::bad_alloc instead of a hang.
+bool claim_buffers() {
+  constexpr std::size_t buffer_size = std::size_t{160} << 20;  // 128 MiB, and room to align them
+  const auto count = static_cast<std::size_t>(num_threads());
+  void* room = ::mmap(nullptr, count * buffer_size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(room, count * buffer_size);
+  std::vector<void*> buffers;
+  for (std::size_t i = 0; i < count; ++i) buffers.push_back(blas_memory_alloc(0));
+  for (void* buffer : buffers) blas_memory_free(buffer);
+  return true;
+}
+
 // Products run on the calling thread alone: heed cuts them into panels itself, so that bits do not depend on
 // the number of threads. OpenBLAS built on OpenMP (parallel kind 2) follows OpenMP's own limit as well.
 class SerialBlas {
  public:
   SerialBlas() {
-    static const bool once = (openblas_set_num_threads(1), true);
+    static const bool once = (openblas_set_num_threads(1), claim_buffers());
     static const bool on_openmp = openblas_get_parallel() == 2;
     (void)once;
     if (on_openmp) {
