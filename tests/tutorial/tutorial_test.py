@@ -1,0 +1,54 @@
+"""Runs docs/tutorial.md block by block, in a folder that looks like heed's own with a finished build.
+
+usage: tutorial_test.py HEED_SOURCE HEED_BUILD. What `./dev demo` does after its build is done here with few steps;
+the other shell blocks run as they stand. A block whose first line names a file becomes that file.
+"""
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+DEMO = """#!/bin/sh
+[ "$*" = demo ] || { echo "the tutorial calls ./dev $*" >&2; exit 2; }
+exec build/release/bin/tiny_lm train --out build/demo --steps 20
+"""
+
+
+def blocks(text):
+    """(language, body) of each fenced block."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def main():
+    source, build = Path(sys.argv[1]), Path(sys.argv[2])
+    work = build / "tutorial_test"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "build").mkdir(parents=True)
+    (work / "build" / "release").symlink_to(build)
+    for name in ("docs", "README.md"):
+        (work / name).symlink_to(source / name)
+    (work / "dev").write_text(DEMO)
+    (work / "dev").chmod(0o755)
+
+    found = blocks((source / "docs" / "tutorial.md").read_text())
+    if not any(language == "sh" for language, _ in found):
+        sys.exit("docs/tutorial.md has no shell blocks")
+    for language, body in found:
+        if language == "sh":
+            print(f"== {body}", flush=True)
+            subprocess.run(["bash", "-euo", "pipefail", "-c", body], cwd=work, check=True)
+            continue
+        path = re.match(r"(?://|#) (\S+)\n", body)
+        if not path:
+            sys.exit(f"this block is neither shell nor says which file it is:\n{body}")
+        file = work / path.group(1)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(body)
+    for result in ("build/mine/report.html", "build/mine/attention.html", "build/own/build/own"):
+        if not (work / result).is_file():
+            sys.exit(f"the tutorial did not make {result}")
+
+
+if __name__ == "__main__":
+    main()
