@@ -2,7 +2,8 @@
 
 DIR holds the peers' programs: tagged.py, pingpong.cpp, torch_*.py, libtorch_*.cpp, ort_attention.js and
 make_attention_onnx.py. A peer whose framework is not installed is named and left out. The commands alternate
-(A B, B A, ...); results count beside each other only where the two cores lay alike, which tagged.py says.
+(A B, B A, ...); with several threads results count beside each other only where the two cores lay alike, which
+tagged.py says.
 """
 import argparse
 import json
@@ -133,6 +134,7 @@ def run_in_turn(a, pingpong, ours, theirs, threads):
             sys.exit(f"failed: {' '.join(line['failed'])}\n{line['stderr']}")
         who = "heed" if line["peer"] == "heed" else "peer"
         for what, cores, value in figures(line):
+            cores = cores if threads > 1 else "any"
             results.setdefault(what, {}).setdefault(cores, {}).setdefault(who, []).append(value)
     return results
 
