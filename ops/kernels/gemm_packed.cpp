@@ -11,6 +11,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <hwy/aligned_allocator.h>
+#include <hwy/contrib/math/math-inl.h>
+#include <heed/ops/kernels/lanes-inl.h>
 #include <heed/ops/kernels/product-inl.h>
 // clang-format on
 
@@ -91,6 +93,34 @@ void packed(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const float> 
   }
 }
 
+// y[j] = (add ? y[j] : 0) + Σ_p x[p] b[j][p] for j < J: each row of b is read once, from end to end.
+template <int J>
+HWY_INLINE void dot_rows(const float* x, const float* b, std::int64_t ldb, std::int64_t k, bool add,
+                         float* y) {
+  const hn::ScalableTag<float> d;
+  hn::Vec<decltype(d)> sums[J];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for_lanes(d, k, [&](std::int64_t p, std::size_t count) HWY_ATTR {
+    const auto v = load(d, x + p, count);
+    for (int j = 0; j < J; ++j) sums[j] = hn::MulAdd(v, load(d, b + j * ldb + p, count), sums[j]);
+  });
+  for (int j = 0; j < J; ++j) {
+    const float sum = hn::GetLane(hn::SumOfLanes(d, sums[j]));
+    y[j] = add ? y[j] + sum : sum;
+  }
+}
+
+void few_rows(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const float> a, Matrix<const float> b,
+              bool add, Matrix<float> c) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    const float* x = a.data + i * a.leading;
+    float* y = c.data + i * c.leading;
+    std::int64_t j = 0;
+    for (; j + 4 <= n; j += 4) dot_rows<4>(x, b.data + j * b.leading, b.leading, k, add, y + j);
+    for (; j < n; ++j) dot_rows<1>(x, b.data + j * b.leading, b.leading, k, add, y + j);
+  }
+}
+
 bool pays() { return HWY_TARGET <= HWY_AVX2; }
 
 }  // namespace HWY_NAMESPACE
@@ -101,12 +131,16 @@ HWY_AFTER_NAMESPACE();
 namespace heed::kernels {
 
 HWY_EXPORT(packed);
+HWY_EXPORT(few_rows);
 HWY_EXPORT(pays);
 
 bool gemm_packed_pays() { return HWY_DYNAMIC_DISPATCH(pays)(); }
 
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const float> a, Matrix<const float> b,
                  bool add, Matrix<float> c) {
+  // Packing reads and writes all of B: too much for the rows of a decoded token, which use each element once or twice.
+  constexpr std::int64_t few = 2;
+  if (m <= few && b.transposed) return HWY_DYNAMIC_DISPATCH(few_rows)(m, n, k, a, b, add, c);
   HWY_DYNAMIC_DISPATCH(packed)(m, n, k, a, b, add, c);
 }
 
