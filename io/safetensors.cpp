@@ -1,17 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <set>
-#include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
@@ -29,36 +23,6 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own bound
 
 [[noreturn]] void fail_reading(const std::filesystem::path& path, const std::string& reason) {
   fail<IoError>("read safetensors", fmt::format("'{}': {}", path.string(), reason));
-}
-
-[[noreturn]] void fail_with_errno(const std::filesystem::path& path) {
-  fail_reading(path, std::generic_category().message(errno));
-}
-
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
-
-struct Mapping {
-  std::shared_ptr<const std::byte> data;
-  std::uint64_t bytes = 0;
-};
-
-// O_NONBLOCK: opening a pipe must not wait for its other end.
-Mapping map_file(const std::filesystem::path& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  struct stat status {};
-  if (file.number < 0 || ::fstat(file.number, &status) != 0) fail_with_errno(path);
-  if (!S_ISREG(status.st_mode)) fail_reading(path, "not a regular file");
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  if (bytes < kLengthBytes) fail_reading(path, fmt::format("only {} bytes, too short for a header", bytes));
-  void* data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number, 0);
-  if (data == MAP_FAILED) fail_with_errno(path);
-  const auto unmap = [bytes](const std::byte* p) { ::munmap(const_cast<std::byte*>(p), bytes); };
-  return {std::shared_ptr<const std::byte>(static_cast<const std::byte*>(data), unmap), bytes};
 }
 
 template <class T>
@@ -129,17 +93,19 @@ std::span<const std::byte> raw_bytes(const Tensor& contiguous) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
-  const Mapping file = map_file(path);
-  mapping_ = file.data;
-  const auto length = element<std::uint64_t>(file.data.get(), 0);
-  if (length > file.bytes - kLengthBytes) {
-    fail_reading(path, fmt::format("claims a header of {} bytes, but the file has {}", length, file.bytes));
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path), file_(path) {
+  const std::span<const std::byte> file = file_.bytes();
+  if (file.size() < kLengthBytes) {
+    fail_reading(path, fmt::format("only {} bytes, too short for a header", file.size()));
+  }
+  const auto length = element<std::uint64_t>(file.data(), 0);
+  if (length > file.size() - kLengthBytes) {
+    fail_reading(path, fmt::format("claims a header of {} bytes, but the file has {}", length, file.size()));
   }
   if (length > kLongestHeader) fail_reading(path, fmt::format("its header of {} bytes is too long", length));
-  const std::byte* header_bytes = file.data.get() + kLengthBytes;
+  const std::byte* header_bytes = file.data() + kLengthBytes;
   const std::byte* data = header_bytes + length;
-  const std::uint64_t data_bytes = file.bytes - kLengthBytes - length;
+  const std::uint64_t data_bytes = file.size() - kLengthBytes - length;
   try {
     SafetensorsHeader header = parse_safetensors_header(
         {reinterpret_cast<const char*>(header_bytes), static_cast<std::size_t>(length)}, data_bytes);

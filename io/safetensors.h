@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <heed/core/tensor.h>
+#include <heed/io/memory_map.h>
 
 namespace heed::io {
 
@@ -42,7 +42,7 @@ class SafetensorsFile {
 
  private:
   std::filesystem::path path_;
-  std::shared_ptr<const std::byte> mapping_;
+  MemoryMap file_;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, SafetensorsEntry> entries_;
 };
