@@ -22,12 +22,16 @@
 #include <heed/ops/exp_log.h>
 #include <heed/ops/slice.h>
 #include <heed/ops/sum.h>
+#include <heed/tests/support/user_threads.h>
 #include <heed/train/evaluate.h>
 
 #include "program.h"
 
 namespace fs = std::filesystem;
 using Catch::Contains;
+
+using heed::test::failures;
+using heed::test::user_threads;
 
 namespace {
 
@@ -39,8 +43,6 @@ constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thr
 #else
 constexpr bool sanitized = false;
 #endif
-
-constexpr int kUserThreads = 8;
 
 const std::string kTiny = " --layers 1 --heads 2 --embd 16 --context 16 --warmup 1 --eval-every 0";
 
@@ -86,24 +88,6 @@ std::vector<float> gradients(std::uint64_t seed) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
-}
-
-// In how many of eight threads `body(number)` is false or throws.
-template <class Body>
-int failures(Body&& body) {
-  std::atomic<int> failed{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kUserThreads; ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        if (!body(i)) ++failed;
-      } catch (const std::exception&) {
-        ++failed;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return failed;
 }
 
 std::int64_t address_space() {
@@ -234,7 +218,7 @@ TEST_CASE("a file of tokens that is cut while it is read ends the program with a
 
 TEST_CASE("eight threads train models of their own", "[report-49]") {
   std::vector<std::vector<float>> expected;
-  for (int i = 0; i < kUserThreads; ++i) expected.push_back(gradients(static_cast<std::uint64_t>(i)));
+  for (int i = 0; i < user_threads; ++i) expected.push_back(gradients(static_cast<std::uint64_t>(i)));
   const auto body = [&](int i) {
     return gradients(static_cast<std::uint64_t>(i)) == expected[static_cast<std::size_t>(i)];
   };
@@ -246,7 +230,7 @@ TEST_CASE("eight threads ask one model", "[report-49]") {
   const heed::NoGrad still;
   const auto answer = [&](int i) { return heed::train::batch_loss(model, small_batch(i)).item<float>(); };
   std::vector<float> expected;
-  for (int i = 0; i < kUserThreads; ++i) expected.push_back(answer(i));
+  for (int i = 0; i < user_threads; ++i) expected.push_back(answer(i));
   const auto body = [&](int i) {
     const heed::NoGrad own;  // gradients are on or off for each thread by itself
     for (int k = 0; k < 5; ++k) {

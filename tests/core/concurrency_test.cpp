@@ -1,5 +1,3 @@
-#include <atomic>
-#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -9,6 +7,7 @@
 #include <heed/core/parallel.h>
 #include <heed/core/random.h>
 #include <heed/core/scope.h>
+#include <heed/tests/support/user_threads.h>
 
 #include "local_ops.h"
 
@@ -16,26 +15,6 @@ using namespace heed;
 using namespace heed::test;
 
 namespace {
-
-constexpr int thread_count = 8;
-
-// Catch's assertions are not for other threads: bodies return whether all went well.
-template <class Body>
-int failures(Body&& body) {
-  std::atomic<int> failed{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < thread_count; ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        if (!body(i)) ++failed;
-      } catch (const std::exception&) {
-        ++failed;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return failed;
-}
 
 std::vector<double> train(int seed, int iterations) {
   Generator generator(static_cast<std::uint64_t>(seed));
@@ -53,7 +32,7 @@ std::vector<double> train(int seed, int iterations) {
 TEST_CASE("eight threads with graphs of their own", "[concurrency][report-49]") {
   const auto before = tape_stats();
   std::vector<std::vector<double>> wanted;
-  for (int i = 0; i < thread_count; ++i) wanted.push_back(train(i, 200));
+  for (int i = 0; i < user_threads; ++i) wanted.push_back(train(i, 200));
   CHECK(failures([&](int i) { return train(i, 200) == wanted[static_cast<std::size_t>(i)]; }) == 0);
   CHECK(tape_stats().live_nodes == before.live_nodes);
   CHECK(tape_stats().saved_bytes == before.saved_bytes);
@@ -100,7 +79,7 @@ TEST_CASE("eight threads share a part of a retained graph", "[concurrency][repor
 TEST_CASE("graphs are dropped by other threads than made them", "[concurrency]") {
   const auto nodes = tape_stats().live_nodes;
   const auto live = memory_stats().live;
-  std::vector<Tensor> made(thread_count);
+  std::vector<Tensor> made(user_threads);
   const auto make = [&](int i) {
     Tensor y = leaf(zeros({200}, DType::f64));
     for (int k = 0; k < 1000; ++k) y = scale(y, 1);
@@ -108,7 +87,7 @@ TEST_CASE("graphs are dropped by other threads than made them", "[concurrency]")
     return true;
   };
   const auto drop = [&](int i) {
-    made[static_cast<std::size_t>((i + 1) % thread_count)] = Tensor();
+    made[static_cast<std::size_t>((i + 1) % user_threads)] = Tensor();
     return true;
   };
   for (int round = 0; round < 20; ++round) {
