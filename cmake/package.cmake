@@ -10,4 +10,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
   "libopenblas-pthread-dev | libopenblas-dev, libfmt-dev, libhwy-dev, libpcre2-dev, libgomp1")
+if(heed_has_mpi)
+  string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libopenmpi-dev")
+endif()
 include(CPack)

@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 
+#include <heed/train/gradient_reducer.h>
 #include <heed/train/window_loader.h>
 
 namespace heed::train {
@@ -21,5 +22,10 @@ using BatchLoss = std::function<Tensor(const Batch&)>;
 /// target is `ignore_index`; a part without any is passed over.
 AccumulatedLoss accumulate_gradients(std::span<const Batch> parts, const BatchLoss& loss,
                                      std::int64_t ignore_index = kNoTarget);
+
+/// Collective. The same of a batch whose parts are spread over the ranks of the reducer's world: N, loss and gradients are those of
+/// all ranks together, on every rank. A rank's gradients are sent once, during its last backward.
+AccumulatedLoss accumulate_gradients(std::span<const Batch> parts, const BatchLoss& loss,
+                                     GradientReducer& reducer, std::int64_t ignore_index = kNoTarget);
 
 }  // namespace heed::train

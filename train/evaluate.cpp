@@ -8,16 +8,22 @@ namespace heed::train {
 namespace {
 
 template <class Sequence>
-double mean_over(nn::CausalLM& model, const Sequence& batches) {
+double mean_over(nn::CausalLM& model, const Sequence& batches, const World* world) {
   const nn::EvalMode mode(model);
   const NoGrad guard;
   double total = 0;
   std::int64_t tokens = 0;
-  for (std::int64_t number = 0; number < batches.batches(); ++number) {
-    const Batch batch = batches.batch(number);
+  const Share share = world != nullptr ? world->share() : Share{};
+  const std::int64_t first = share.first(batches.batches());
+  for (std::int64_t i = 0; i < share.count(batches.batches()); ++i) {
+    const Batch batch = batches.batch(first + i);
     const std::int64_t counted = counted_tokens(batch);
     total += scalar_of(batch_loss(model, batch)) * static_cast<double>(counted);
     tokens += counted;
+  }
+  if (world != nullptr) {
+    total = world->sum(total);
+    tokens = world->sum(tokens);
   }
   return total / static_cast<double>(tokens);
 }
@@ -29,9 +35,13 @@ Tensor batch_loss(const nn::CausalLM& model, const Batch& batch, Generator* gene
   return model.loss(batch.inputs, batch.targets, batch.documents, generator);
 }
 
-double mean_loss(nn::CausalLM& model, const WindowSequence& windows) { return mean_over(model, windows); }
+double mean_loss(nn::CausalLM& model, const WindowSequence& windows, const World* world) {
+  return mean_over(model, windows, world);
+}
 
-double mean_loss(nn::CausalLM& model, const PackedSequence& rows) { return mean_over(model, rows); }
+double mean_loss(nn::CausalLM& model, const PackedSequence& rows, const World* world) {
+  return mean_over(model, rows, world);
+}
 
 double scalar_of(const Tensor& x) {
   check_floating("scalar_of", "x", x);

@@ -97,7 +97,9 @@ const PackedPass& PackedLoader::pass(std::int64_t number) const {
 
 Batch PackedLoader::batch(std::int64_t step) const {
   check_value(step >= 0, "PackedLoader", "step", step, "0 or more");
-  return rows_of(step * options_.batch, options_.batch, options_.context, tokens_,
+  const Share& share = options_.share;
+  const std::int64_t first = step * options_.batch + share.first(options_.batch);
+  return rows_of(first, share.count(options_.batch), options_.context, tokens_,
                  [this](std::int64_t number) -> const PackedPass& { return pass(number); });
 }
 

@@ -51,9 +51,11 @@ Batch WindowLoader::batch(std::int64_t step) const {
   Generator generator(seed_, static_cast<std::uint64_t>(step));
   const std::int64_t every = std::max<std::int64_t>(options_.every, 1);
   const std::int64_t places = (tokens_.size() - options_.context - 1) / every + 1;
-  auto starts = randint(0, places, {options_.batch}, generator).to_vector<std::int64_t>();
-  for (std::int64_t& start : starts) start *= every;
-  return cut(tokens_, starts, options_.context);
+  const auto starts = randint(0, places, {options_.batch}, generator).to_vector<std::int64_t>();
+  const auto first = starts.begin() + options_.share.first(options_.batch);
+  std::vector<std::int64_t> own(first, first + options_.share.count(options_.batch));
+  for (std::int64_t& start : own) start *= every;
+  return cut(tokens_, own, options_.context);
 }
 
 WindowSequence::WindowSequence(TokenText tokens, const WindowOptions& options)

@@ -4,6 +4,7 @@
 
 #include <heed/core/random.h>
 #include <heed/core/tensor.h>
+#include <heed/train/share.h>
 #include <heed/train/token_text.h>
 
 namespace heed::train {
@@ -26,6 +27,7 @@ struct WindowOptions {
   std::int64_t context = 0;
   std::int64_t batch = 0;
   std::int64_t every = 0;  // windows begin at multiples of it; 0: anywhere, or side by side
+  Share share = {};        // of a loader: the rows of each batch that it gives; maybe none
 };
 
 /// Batches of windows that begin at random places of a text, those at multiples of `every` if it is given. A batch depends on the generator's seed and the
