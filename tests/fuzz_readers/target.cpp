@@ -20,9 +20,10 @@ using heed::test::fuzz::readers;
 const Reader* chosen = nullptr;
 fs::path folder;
 
+// In memory where there is such a place: each input is written to a file.
 fs::path fresh_folder(const char* name) {
-  fs::path path =
-      fs::temp_directory_path() / ("heed_fuzz_" + std::string(name) + "_" + std::to_string(::getpid()));
+  const fs::path scratch = fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
+  fs::path path = scratch / ("heed_fuzz_" + std::string(name) + "_" + std::to_string(::getpid()));
   fs::remove_all(path);
   fs::create_directories(path);
   return path;
