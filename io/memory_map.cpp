@@ -10,6 +10,17 @@
 #include <heed/core/error.h>
 #include <heed/io/memory_map.h>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEED_ADDRESS_SANITIZER
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HEED_ADDRESS_SANITIZER
+#endif
+#if defined(HEED_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace heed::io {
 namespace {
 
@@ -28,6 +39,23 @@ struct Descriptor {
   }
 };
 
+// A mapped file is followed by zeros up to the end of its page. AddressSanitizer is told that they are not the file's.
+#if defined(HEED_ADDRESS_SANITIZER)
+std::size_t whole_pages(std::size_t size) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return (size + page - 1) / page * page;
+}
+
+void forbid_rest_of_page(void* data, std::size_t size) {
+  ASAN_POISON_MEMORY_REGION(static_cast<std::byte*>(data) + size, whole_pages(size) - size);
+}
+
+void allow_whole_pages(void* data, std::size_t size) { ASAN_UNPOISON_MEMORY_REGION(data, whole_pages(size)); }
+#else
+void forbid_rest_of_page(void*, std::size_t) {}
+void allow_whole_pages(void*, std::size_t) {}
+#endif
+
 }  // namespace
 
 MemoryMap::MemoryMap(const std::filesystem::path& path) {
@@ -40,7 +68,11 @@ MemoryMap::MemoryMap(const std::filesystem::path& path) {
   if (size_ == 0) return;  // mmap refuses a length of 0
   void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number, 0);
   if (data == MAP_FAILED) fail_with_errno(path);
-  const auto unmap = [size = size_](const std::byte* p) { ::munmap(const_cast<std::byte*>(p), size); };
+  forbid_rest_of_page(data, size_);
+  const auto unmap = [data, size = size_](const std::byte*) {
+    allow_whole_pages(data, size);
+    ::munmap(data, size);
+  };
   data_ = std::shared_ptr<const std::byte>(static_cast<const std::byte*>(data), unmap);
 }
 

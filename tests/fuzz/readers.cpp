@@ -1,5 +1,6 @@
 #include "readers.h"
 
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
@@ -123,6 +124,19 @@ void read_token_file(const fs::path& file) {
   expect(end <= static_cast<std::int64_t>(opened.tokens().size()), "documents beyond the tokens were taken");
 }
 
+// The same with a checksum that fits, the file's last eight bytes.
+void read_signed_token_file(const fs::path& file) {
+  std::string bytes = io::read_file(file);
+  if (bytes.size() >= 8) {
+    io::Checksum checksum;
+    checksum.add(std::string_view(bytes).substr(0, bytes.size() - 8));
+    const std::uint64_t value = checksum.value();
+    std::memcpy(bytes.data() + bytes.size() - 8, &value, 8);
+    put(file, bytes);
+  }
+  read_token_file(file);
+}
+
 // The configuration lies beside weights that stay whole.
 std::string own_config_seed(const fs::path& folder) {
   train::save_language_model(folder, tiny_model(), train::CharTokenizer("ab c"));
@@ -189,6 +203,7 @@ const std::vector<Reader>& readers() {
       {"char_tokenizer", char_tokenizer_seed, read_tokenizer},
       {"merges", merges_seed, read_merges},
       {"token_file", token_file_seed, read_token_file},
+      {"signed_token_file", token_file_seed, read_signed_token_file},
       {"own_config", own_config_seed, read_own_config},
       {"pretrained_config", pretrained_config_seed, read_pretrained_config},
       {"index", index_seed, read_index},

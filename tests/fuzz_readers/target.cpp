@@ -1,14 +1,17 @@
 // libFuzzer's entry for every reader of tests/fuzz/readers.h. HEED_FUZZ_READER names the one to run; --list prints the names,
 // --seed DIR writes a valid file of each kind to DIR/<name>/valid.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string_view>
 
 #include <unistd.h>
 
+#include <heed/tests/fuzz/damage.h>
 #include <heed/tests/fuzz/readers.h>
 
 namespace {
@@ -19,6 +22,7 @@ using heed::test::fuzz::readers;
 
 const Reader* chosen = nullptr;
 fs::path folder;
+std::string valid;  // a file of the chosen kind
 
 // In memory where there is such a place: each input is written to a file.
 fs::path fresh_folder(const char* name) {
@@ -64,7 +68,7 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   }
   folder = fresh_folder(chosen->name);
   std::atexit(remove_folder);
-  chosen->seed(folder);  // writes what lies beside the file
+  valid = chosen->seed(folder);  // writes what lies beside the file, too
   return 0;
 }
 
@@ -72,4 +76,21 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   heed::test::fuzz::take(*chosen, std::string(reinterpret_cast<const char*>(data), size), folder);
   return 0;
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+// Every other time libFuzzer's own mutation; else damage that knows what files hold, of this input or of the valid one, from
+// which blind mutations soon wander off.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
+                                               unsigned seed) {
+  if (seed % 2 == 0) return LLVMFuzzerMutate(data, size, most);
+  heed::test::fuzz::Damage damage(seed);
+  const std::string bytes =
+      damage(seed % 4 == 1 ? valid : std::string(reinterpret_cast<const char*>(data), size));
+  const std::size_t length = std::min(bytes.size(), most);
+  std::memcpy(data, bytes.data(), length);
+  return length;
 }
