@@ -87,7 +87,7 @@ HWY_INLINE void panel_gradients(const Block<T>& b, std::int64_t lane, const Pane
       for (std::int64_t j = begin; j < end; ++j) {
         T* s = w.s + j * block + at;
         T* dp = w.dp + j * block + at;
-        auto p = hn::Mul(exp_below_zero(d, hn::Sub(hn::LoadU(d, s), shift)), factor);
+        auto p = hn::Mul(exp_share(d, hn::Sub(hn::LoadU(d, s), shift)), factor);
         auto g = hn::LoadU(d, dp);
         auto weight = p;
         if (kept != nullptr) {

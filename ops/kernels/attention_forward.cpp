@@ -52,7 +52,7 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
   auto moment = kMoment ? hn::LoadU(d, state.moment + at) : hn::Zero(d);
   if (!hn::AllFalse(d, hn::Gt(max, former))) {
     const auto change = hn::IfThenElse(hn::Eq(former, closed), hn::Zero(d), hn::Sub(former, shift));
-    const auto factor = exp_below_zero(d, change);
+    const auto factor = exp_share(d, change);
     if (kMoment) moment = hn::Mul(factor, hn::MulAdd(change, sum, moment));
     sum = hn::Mul(sum, factor);
     for (std::int64_t c = 0; c < value_size; ++c) {
@@ -64,7 +64,7 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
       const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
-      auto e = exp_below_zero(d, x);
+      auto e = exp_share(d, x);
       auto term = hn::Mul(e, x);
       if constexpr (masked.value) {  // closed pairs are −inf, which exp ends before
         const auto open = hn::Gt(x, hn::Set(d, T(-86)));
@@ -209,7 +209,7 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
         for (int v = 0; v < P::vectors; ++v) {
           const std::int64_t at = lane + v * P::vector;
           T* x = s + j * block + at;
-          const auto e = exp_below_zero(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
+          const auto e = exp_share(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
           const auto p = hn::Mul(e, hn::LoadU(d, factor + at));
           hn::StoreU(full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
         }

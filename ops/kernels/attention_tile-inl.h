@@ -21,6 +21,7 @@
 #include <hwy/highway.h>
 
 #include <heed/ops/kernels/attention_blocks.h>
+#include <heed/ops/kernels/exp-inl.h>
 #include <heed/ops/kernels/product-inl.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -43,30 +44,6 @@ struct ByRowsOfAnyStride {
   static constexpr std::int64_t b_stride = 0, c_stride = 0;
   static constexpr bool transposed = false;
 };
-
-// e^x for x <= 0 to 2 ulp; below −86 it ends at e^−86, which no sum with a term of 1 can feel.
-template <class D>
-HWY_INLINE hn::Vec<D> exp_below_zero(D d, hn::Vec<D> x) {
-  if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    return hn::Exp(d, hn::Max(x, hn::Set(d, -700.0)));
-  } else {
-    const hn::RebindToSigned<D> di;
-    x = hn::Max(x, hn::Set(d, -86.0f));
-    // The sum with 1.5 · 2²³ rounds x / ln 2 to an integer n and leaves it in the low bits.
-    const auto magic = hn::Set(d, 12582912.0f);
-    const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
-    // One product is enough: ln 2 is off by 2e-9, times n that is below an ulp of 1 wherever e^x counts.
-    const auto r = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, 0.693147182f), x);
-    // Minimax polynomial of (e^r − 1 − r) / r² on |r| <= ln 2 / 2 (Cephes, expf).
-    auto p = hn::MulAdd(hn::Set(d, 1.9875691500e-4f), r, hn::Set(d, 1.3981999507e-3f));
-    p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3f));
-    p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2f));
-    p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
-    p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
-    p = hn::MulAdd(hn::Mul(p, r), r, hn::Add(r, hn::Set(d, 1.0f)));
-    return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
-  }
-}
 
 // Bits of 0 <= i < count.
 inline std::uint64_t low_bits(std::int64_t count) {

@@ -22,8 +22,11 @@ using V = hn::Vec<D>;
 
 HWY_INLINE V number(float x) { return hn::Set(D(), x); }
 HWY_INLINE V keep_nan(V x, V y) { return hn::IfThenElse(hn::IsNaN(x), x, y); }
+HWY_INLINE V at_most(V x, float high) {  // NaN stays NaN
+  return hn::IfThenElse(hn::Gt(x, number(high)), number(high), x);
+}
 
-// e^x; the library's own ends in garbage outside of its range.
+// e^x of any x; the library's own ends in garbage outside of its range.
 HWY_INLINE V exponential(V x) {
   const D d;
   const V low = number(-104.0f);  // e^x rounds to 0 below
@@ -48,14 +51,14 @@ struct Tail {
   V r;
 };
 HWY_INLINE Tail normal_tail(V x) {
-  x = hn::Min(x, number(15.0f));
+  x = at_most(x, 15.0f);
   const V inverse = hn::Div(number(1.0f), hn::Add(x, number(4.0f)));
   const V q = hn::Mul(hn::Sub(x, number(4.0f)), inverse);
   const V p = polynomial(q, {-1.2351535e-4f, 1.9359107e-4f, 1.5687848e-3f, -3.5230519e-3f, -7.5268332e-3f,
                              6.0406418e-2f, -1.8652307e-1f, 3.8713668e-1f, -6.0789660e-1f, 7.5528514e-1f});
   const V square = hn::Mul(x, x);
   const V half_lost = hn::Mul(number(0.5f), hn::MulSub(x, x, square));
-  const V e = exponential(hn::Mul(number(-0.5f), square));
+  const V e = exp_below_zero(D(), hn::Mul(number(-0.5f), square));
   return {hn::NegMulAdd(half_lost, e, e), hn::Mul(p, inverse)};
 }
 
@@ -66,12 +69,12 @@ HWY_INLINE V erf(V x) {
                                          -2.6865431e-2f, 1.1283783e-1f, -3.7612638e-1f, 1.1283792f});
   const Tail t = normal_tail(hn::Mul(z, number(1.4142136f)));
   const V far = hn::NegMulAdd(hn::Add(t.r, t.r), t.density, number(1.0f));  // 1 − 2 Φ(−√2 z)
-  return keep_nan(x, hn::IfThenElse(hn::Lt(z, number(1.0f)), hn::Mul(x, p), hn::CopySign(far, x)));
+  return hn::IfThenElse(hn::Lt(z, number(1.0f)), hn::Mul(x, p), hn::CopySign(far, x));
 }
 
 // `below` for x < 0, else 1 − below: of functions f with f(x) + f(−x) = 1, without cancellation for x < 0.
 HWY_INLINE V reflect(V x, V below) {
-  return keep_nan(x, hn::IfThenElse(hn::Lt(x, hn::Zero(D())), below, hn::Sub(number(1.0f), below)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), below, hn::Sub(number(1.0f), below));
 }
 
 HWY_INLINE V normal_cdf(V x) {
@@ -80,7 +83,7 @@ HWY_INLINE V normal_cdf(V x) {
 }
 
 HWY_INLINE V gelu_slope(V x) {  // Φ + x φ
-  const V z = hn::Min(hn::Abs(x), number(15.0f));
+  const V z = at_most(hn::Abs(x), 15.0f);
   const Tail t = normal_tail(z);
   return reflect(x, hn::Mul(t.density, hn::NegMulAdd(number(0.39894228f), z, t.r)));
 }
@@ -93,21 +96,21 @@ HWY_INLINE Gate gate(V x, V e) {
   const V inverse = hn::Div(number(1.0f), hn::Add(number(1.0f), e));
   const V small = hn::Mul(e, inverse);
   const V s = hn::IfThenElse(hn::Lt(x, hn::Zero(D())), small, inverse);
-  return {keep_nan(x, s), hn::Mul(small, inverse)};
+  return {s, hn::Mul(small, inverse)};
 }
-HWY_INLINE Gate sigmoid_gate(V x) { return gate(x, exponential(hn::Neg(hn::Abs(x)))); }
+HWY_INLINE Gate sigmoid_gate(V x) { return gate(x, exp_below_zero(D(), hn::Neg(hn::Abs(x)))); }
 
 HWY_INLINE V silu_slope(V x) {  // s + x s (1 − s); the second term is 0 far out, also at ±∞
   const Gate g = sigmoid_gate(x);
   const V bounded = hn::Min(hn::Max(x, number(-104.0f)), number(104.0f));
-  return keep_nan(x, hn::MulAdd(bounded, g.slope, g.s));
+  return hn::MulAdd(bounded, g.slope, g.s);
 }
 
 // ½ (1 + tanh u) = sigmoid(2u), 2u = x w, w = a + b x², a = √(8/π), b = 0.044715 a, on |x| <= 20, beyond which
 // it is 0 or 1. a and b are split in two floats and the roundings of x², w and x w are put back, since the
 // exponential would magnify them.
 HWY_INLINE Gate gelu_tanh_gate(V x) {
-  const V z = hn::Min(hn::Abs(x), number(20.0f));
+  const V z = at_most(hn::Abs(x), 20.0f);
   const V a = number(1.595703125f), a_low = number(6.59966057e-05f);
   const V b = number(7.135481387e-02f), b_low = number(2.3988324e-09f);
   const V square = hn::Mul(z, z);
@@ -117,7 +120,7 @@ HWY_INLINE Gate gelu_tanh_gate(V x) {
                            hn::MulAdd(b, square_lost, hn::MulAdd(b_low, square, a_low)));
   const V high = hn::Mul(z, w);
   const V low = hn::MulAdd(z, w_lost, hn::MulSub(z, w, high));
-  const V e = exponential(hn::Neg(high));
+  const V e = exp_below_zero(D(), hn::Neg(high));
   return gate(x, hn::NegMulAdd(low, e, e));
 }
 
@@ -125,7 +128,7 @@ HWY_INLINE V gelu_tanh_slope(V x) {  // s + x s (1 − s) (2u)', (2u)' = a + 3 b
   const Gate g = gelu_tanh_gate(x);
   const V bounded = hn::Min(hn::Max(x, number(-20.0f)), number(20.0f));
   const V inner = hn::MulAdd(number(0.21406445f), hn::Mul(bounded, bounded), number(1.5957691f));
-  return keep_nan(x, hn::MulAdd(hn::Mul(bounded, g.slope), inner, g.s));
+  return hn::MulAdd(hn::Mul(bounded, g.slope), inner, g.s);
 }
 
 HWY_INLINE V tanh(V x) { return keep_nan(x, hn::Tanh(D(), x)); }

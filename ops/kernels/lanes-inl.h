@@ -13,6 +13,8 @@
 
 #include <hwy/highway.h>
 
+#include <heed/ops/kernels/exp-inl.h>
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
 namespace HWY_NAMESPACE {
@@ -85,18 +87,15 @@ HWY_INLINE T row_max(D d, const T* x, std::int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(d, top));
 }
 
-// e^(x − max) into y where y is given; returns the sum. exp of the field's vector library ends in 0 for very
-// negative arguments, NaN and −inf included, so NaN is put back.
+// scale · e^(x − max) into y where y is given; returns Σ e^(x − max).
 template <class D, class T>
-HWY_INLINE T exp_sum(D d, const T* x, T* y, T max, std::int64_t n) {
+HWY_INLINE T exp_sum(D d, const T* x, T* y, T max, std::int64_t n, T scale = 1) {
   const auto shift = hn::Set(d, max);
   auto total = hn::Zero(d);
   for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
     const auto v = hn::Sub(load_or(d, x + i, count, -std::numeric_limits<T>::infinity()), shift);
-    const auto low = hn::Set(d, sizeof(T) == 4 ? T(-104) : T(-746));  // below, e^v rounds to 0
-    auto e = hn::IfThenElse(hn::Lt(v, low), hn::Zero(d), hn::Exp(d, hn::Max(v, low)));
-    e = hn::IfThenElse(hn::IsNaN(v), v, e);
-    if (y != nullptr) store(e, d, y + i, count);
+    auto e = exp_below_zero(d, v);
+    if (y != nullptr) store(hn::Mul(e, hn::Set(d, scale)), d, y + i, count);
     if (count != hn::Lanes(d)) e = hn::IfThenElseZero(hn::FirstN(d, count), e);
     total = hn::Add(total, e);
   });

@@ -66,12 +66,9 @@ HWY_INLINE void log_softmax_vjp(const T* y, const T* dy, T* dx, std::int64_t row
     for_lanes(d, n,
               [&](std::int64_t i, std::size_t count) { total = hn::Add(total, load(d, dy + i, count)); });
     const auto sum = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, total)));
-    const auto low = hn::Set(d, sizeof(T) == 4 ? T(-104) : T(-746));
     for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
-      const auto v = load(d, y + i, count);
-      auto p = hn::IfThenElse(hn::Lt(v, low), hn::Zero(d), hn::Exp(d, hn::Max(v, low)));
-      p = hn::IfThenElse(hn::IsNaN(v), v, p);
-      store(hn::NegMulAdd(p, sum, load(d, dy + i, count)), d, dx + i, count);
+      store(hn::NegMulAdd(exp_below_zero(d, load(d, y + i, count)), sum, load(d, dy + i, count)), d, dx + i,
+            count);
     });
   }
 }
@@ -88,10 +85,7 @@ HWY_INLINE void max_and_sum(const T* x, T* max, T* sum, std::int64_t rows, std::
 template <class T>
 HWY_INLINE void exp_scale(const T* x, T* y, std::int64_t n, T max, T scale) {
   const hn::ScalableTag<T> d;
-  exp_sum(d, x, y, max, n);
-  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
-    store(hn::Mul(load(d, y + i, count), hn::Set(d, scale)), d, y + i, count);
-  });
+  exp_sum(d, x, y, max, n, scale);
 }
 
 template <class T>
