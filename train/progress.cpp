@@ -50,6 +50,7 @@ Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
                      "0 <= first_step < total");
   }
   if (!options_.clock) options_.clock = steady_seconds;
+  if (options_.output == nullptr) options_.live = false;
   if (!options_.live) options_.live = ::isatty(::fileno(options_.output)) == 1;
   state_.step = options_.first_step;
   state_.total = options_.total;
@@ -108,6 +109,7 @@ void Progress::show_live() {
 }
 
 void Progress::show_plain() {
+  if (options_.output == nullptr) return;
   fmt::print(options_.output, "{}\n", progress_line(state_));
   std::fflush(options_.output);
   last_shown_ = options_.clock();

@@ -27,9 +27,9 @@ std::string duration_text(double seconds);
 struct ProgressOptions {
   std::int64_t total = 0;       // steps of the whole run
   std::int64_t first_step = 0;  // steps done before, by an earlier run
-  std::FILE* output = stderr;
-  double live_interval = 0.1;  // seconds between redraws of the live line
-  double plain_interval = 30;  // seconds after which a plain line is due, besides the twenty of every run
+  std::FILE* output = stderr;   // null: nothing is shown
+  double live_interval = 0.1;   // seconds between redraws of the live line
+  double plain_interval = 30;   // seconds after which a plain line is due, besides the twenty of every run
   std::optional<bool> live = std::nullopt;  // unset: live when output is a terminal
   std::function<double()> clock = nullptr;  // seconds; unset: the steady clock
 };

@@ -3,18 +3,22 @@
 // one line on standard error.
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <functional>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <heed/core/error.h>
+#include <heed/train/distributed.h>
 
 #include "attend_command.h"
 #include "eval_command.h"
@@ -29,6 +33,8 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kBadInput = 2;
+
+using heed::train::World;
 
 struct Command {
   tiny_lm::TrainOptions train;
@@ -50,24 +56,47 @@ extern "C" void end_at_cut_file(int) {
   ::_exit(kFailure);
 }
 
-int complain(std::string message, int status) {
+// What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every one of them.
+int complain(const World* world, std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "tiny_lm: {}\n", message);
-  return status;
+  if (world == nullptr || world->size() == 1) {
+    fmt::print(stderr, "tiny_lm: {}\n", message);
+    return status;
+  }
+  if (world->rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::fflush(stdout);
+  fmt::print(stderr, "tiny_lm: rank {} of {}: {}\n", world->rank(), world->size(), message);
+  world->abort(status);
 }
 
-void add_training_commands(CLI::App& app, Command& command) {
+// Runs `body` and says in one line what stopped it.
+template <class Body>
+int guarded(const World* world, Body&& body) {
+  try {
+    return body();
+  } catch (const heed::GradError& error) {
+    return complain(world, std::string("training stopped: ") + error.what(), kFailure);
+  } catch (const heed::Error& error) {
+    return complain(world, error.what(), kBadInput);
+  } catch (const std::bad_alloc&) {
+    return complain(world, "not enough memory for a model of this size", kBadInput);
+  } catch (const std::exception& error) {
+    return complain(world, error.what(), kFailure);
+  }
+}
+
+void add_training_commands(CLI::App& app, Command& command, const World& world) {
   CLI::App* train = app.add_subcommand("train", "Learn a text, step by step, and show what was learned");
   tiny_lm::add_train_options(*train, command.train);
   train->callback([&] {
     command.settings = &command.train;
-    command.action = [&] { return tiny_lm::train_model(command.train); };
+    command.action = [&] { return tiny_lm::train_model(command.train, world); };
   });
   CLI::App* verify = app.add_subcommand("verify", "Train under 1, 2 and 4 threads and compare every bit");
   tiny_lm::add_train_options(*verify, command.verify);
   verify->callback([&] {
     command.settings = &command.verify;
-    command.action = [&] { return tiny_lm::verify_training(command.verify); };
+    command.action = [&] { return tiny_lm::verify_training(command.verify, world); };
   });
 }
 
@@ -84,10 +113,10 @@ void add_model_commands(CLI::App& app, Command& command) {
 }
 
 // What the command line says, put over what is in the options already. The status to end with, or none.
-std::optional<int> parse(int argc, char** argv, Command& command) {
+std::optional<int> parse(int argc, char** argv, Command& command, const World& world) {
   CLI::App app("Trains a small language model, on characters, bytes or pieces of words, and lets it write.");
   app.require_subcommand(1);
-  add_training_commands(app, command);
+  add_training_commands(app, command, world);
   CLI::App* generate = app.add_subcommand("generate", "Let a trained model write");
   tiny_lm::add_generate_options(*generate, command.generate);
   generate->callback([&] { command.action = [&] { return tiny_lm::generate_text(command.generate); }; });
@@ -106,17 +135,22 @@ std::optional<int> parse(int argc, char** argv, Command& command) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return complain(std::string(error.what()) + " (see tiny_lm --help)", kBadInput);
+    throw heed::ValueError(std::string(error.what()) + " (see tiny_lm --help)");
   }
   return std::nullopt;
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, const World& world) {
+  if (world.rank() > 0) std::freopen("/dev/null", "w", stdout);
   Command command;
-  if (const auto status = parse(argc, argv, command)) return *status;
+  command.train.quiet = world.rank() > 0;
+  if (const auto status = parse(argc, argv, command, world)) return *status;
+  if (world.size() > 1 && command.settings != &command.train) {
+    heed::fail<heed::ValueError>("tiny_lm", "train alone runs on several ranks");
+  }
   if (command.settings != nullptr) {
     tiny_lm::load_settings(*command.settings);
-    if (const auto status = parse(argc, argv, command)) return *status;  // flags win over files
+    if (const auto status = parse(argc, argv, command, world)) return *status;  // flags win over files
   }
   return command.action();
 }
@@ -125,15 +159,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGBUS, end_at_cut_file);
-  try {
-    return run(argc, argv);
-  } catch (const heed::GradError& error) {
-    return complain(std::string("training stopped: ") + error.what(), kFailure);
-  } catch (const heed::Error& error) {
-    return complain(error.what(), kBadInput);
-  } catch (const std::bad_alloc&) {
-    return complain("not enough memory for a model of this size", kBadInput);
-  } catch (const std::exception& error) {
-    return complain(error.what(), kFailure);
-  }
+  return guarded(nullptr, [&] {
+    const World world;
+    return guarded(&world, [&] { return run(argc, argv, world); });
+  });
 }

@@ -46,7 +46,9 @@ void make_folder(const fs::path& folder) {
 RunMonitor::RunMonitor(const TrainOptions& options, const train::RunHeader& header, std::int64_t steps_done)
     : tokens_per_step_(options.batch * options.context * options.accumulate),
       steps_(steps_done),
-      progress_({.total = std::max(options.steps, steps_done + 1), .first_step = steps_done}) {
+      progress_({.total = std::max(options.steps, steps_done + 1),
+                 .first_step = steps_done,
+                 .output = options.quiet ? nullptr : stderr}) {
   if (options.out.empty()) return;
   make_folder(options.out);
   const fs::path path = options.out / "log.jsonl";

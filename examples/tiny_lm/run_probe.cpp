@@ -32,7 +32,7 @@ bool RunProbe::due() const {
   const std::int64_t step = run_.step + 1;
   const std::int64_t looks = o.eval_every > 0 ? o.eval_every : o.steps;
   const std::int64_t every = std::max<std::int64_t>(1, std::min(looks, o.steps / kMeasurements));
-  return o.context >= 2 && (step == 1 || step % every == 0 || step == o.steps);
+  return o.context >= 2 && tokens_.numel() > 0 && (step == 1 || step % every == 0 || step == o.steps);
 }
 
 void RunProbe::begin_step() {

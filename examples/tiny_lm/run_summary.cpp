@@ -46,7 +46,7 @@ std::string documents_for_validation(const train::TokenSplit& split) {
 
 }  // namespace
 
-void print_introduction(const TrainOptions& o, const TextData& data, const CausalLM& model) {
+void print_introduction(const TrainOptions& o, const TextData& data, const TrainingRun& run) {
   fmt::print("text      {}, {} {}s, {} different ones; {} for validation\n", data.name, data.tokens.size(),
              data.unit, data.tokenizer->vocab_size(),
              o.split == "tail" ? "the last tenth is" : documents_for_validation(data.split));
@@ -55,9 +55,11 @@ void print_introduction(const TrainOptions& o, const TextData& data, const Causa
                *data.floor, data.unit, o.context);
   }
   fmt::print("model     {} layers, {} heads, width {}, context {}: {} parameters\n", o.layers, o.heads,
-             o.embd, o.context, model.parameter_count());
-  fmt::print("recipe    {} steps of {} windows, learning rate {} to {}, {} threads, seed {}\n", o.steps,
-             o.batch, o.lr, o.min_lr, heed::num_threads(), o.seed);
+             o.embd, o.context, run.model.parameter_count());
+  const int ranks = run.world.size();
+  fmt::print("recipe    {} steps of {} windows, learning rate {} to {}, {}{} threads, seed {}\n", o.steps,
+             o.batch, o.lr, o.min_lr, ranks > 1 ? fmt::format("{} ranks of ", ranks) : "",
+             heed::num_threads(), o.seed);
   std::fflush(stdout);
 }
 

@@ -6,11 +6,12 @@
 
 #include "run_monitor.h"
 #include "text_data.h"
+#include "training_run.h"
 
 namespace tiny_lm {
 
 /// What is printed before the first step: text, model, recipe, and the floor of the loss.
-void print_introduction(const TrainOptions& options, const TextData& data, const heed::nn::CausalLM& model);
+void print_introduction(const TrainOptions& options, const TextData& data, const TrainingRun& run);
 
 /// Lets the model write, prints that and the loss, and under the folder of the options leaves the model and
 /// the report. Ends with the line of JSON if it is asked for.

@@ -67,7 +67,8 @@ train::TextCorpus tell(const TrainOptions& options, TextData& data) {
 std::vector<train::TokenSpan> load_files(const TrainOptions& options, TextData& data) {
   const train::TextCorpus corpus =
       options.data.empty() ? tell(options, data) : read_files(options, data.name);
-  data.tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, data.unit);
+  data.tokenizer =
+      make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, data.unit, options.quiet);
   if (data.unit == "token") {  // floor and documents are known for each character, not for pieces
     data.floor.reset();
     data.every = 0;
@@ -121,7 +122,7 @@ train::TextKind text_kind(const std::string& tokenizer) {
 }
 
 std::unique_ptr<train::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
-                                                 const std::string& text, std::string& unit) {
+                                                 const std::string& text, std::string& unit, bool quiet) {
   unit = "character";
   if (name == "char") return std::make_unique<train::CharTokenizer>(text);
   unit = "byte";
@@ -130,7 +131,7 @@ std::unique_ptr<train::Tokenizer> make_tokenizer(const std::string& name, std::i
   if (name != "bpe") return train::load_tokenizer(name);
   std::int64_t shown = 0;
   const auto show = [&](std::int64_t tokens, std::int64_t most) {
-    if (tokens - shown < most / 10) return;
+    if (quiet || tokens - shown < most / 10) return;
     shown = tokens;
     fmt::print(stderr, "bpe       {} of {} tokens\n", tokens, most);
   };

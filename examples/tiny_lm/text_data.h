@@ -31,7 +31,8 @@ struct TextData {
 
 /// The tokenizer that the options name, made from a text where it learns from one, and what its token is called.
 std::unique_ptr<heed::train::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
-                                                       const std::string& text, std::string& unit);
+                                                       const std::string& text, std::string& unit,
+                                                       bool quiet = false);
 
 /// How the bytes of a text are to be read for a tokenizer of this name.
 heed::train::TextKind text_kind(const std::string& tokenizer);

@@ -40,8 +40,9 @@ void begin(const TrainOptions& o, const CheckpointFolder& checkpoints, const fs:
     heed::fail<heed::ValueError>("train", fmt::format("'{}' holds the checkpoints of a run", folder.string()),
                                  {}, "--resume to go on with it, another --out, or an empty folder");
   }
-  const auto latest = checkpoints.latest(
-      [](const std::string& problem) { fmt::print(stderr, "tiny_lm: passed over: {}\n", problem); });
+  const auto latest = checkpoints.latest([&](const std::string& problem) {
+    if (!o.quiet) fmt::print(stderr, "tiny_lm: passed over: {}\n", problem);
+  });
   if (latest) run.restore(*latest);
   fmt::print("resume    from step {}\n", run.step);
 }
@@ -56,27 +57,39 @@ double validate_now(TrainingRun& run, const TextData& text, RunMonitor& monitor)
   });
 }
 
+TrainOptions without_files(TrainOptions o) {
+  o.out.clear();
+  return o;
+}
+
 bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
 }  // namespace
 
-int train_model(const TrainOptions& o) {
-  validate(o);
+int train_model(const TrainOptions& given, const World& world) {
+  validate(given);
+  const TrainOptions o = given.quiet ? without_files(given) : given;
   if (o.threads > 0) heed::set_num_threads(o.threads);
   const TextData text = load_text(o);
-  TrainingRun run(o, text);
-  print_introduction(o, text, run.model);
-  if (o.check && !gradients_are_right(run.model)) return 1;
+  TrainingRun run(o, text, world);
+  print_introduction(o, text, run);
+  if (o.check && !world.all(gradients_are_right(run.model))) return 1;
 
-  const fs::path folder = o.out / "checkpoints";
+  const fs::path folder = given.out / "checkpoints";
   CheckpointFolder checkpoints(folder, o.keep);
-  begin(o, checkpoints, folder, run);
+  begin(given, checkpoints, folder, run);
+  run.agree();
   RunMonitor monitor(o, header_of(run, text, sample_prompt(text)), run.step);
   RunProbe probe(run);
   if (!o.out.empty()) heed::io::write_file(o.out / "run.json", settings_json(o) + "\n");
 
   const StepWatch watch = {.begin = [&] { probe.begin_step(); },
                            .gradients_are_there = [&] { probe.gradients_are_there(); }};
+  const auto save = [&](std::optional<double> validation_loss) {
+    world.check_equal(run.parameters);
+    return o.out.empty() ? std::string("nowhere, as there is no --out")
+                         : checkpoints.save(run.checkpoint(validation_loss)).string();
+  };
   const InterruptWatch interrupt;
   bool stopped = false;
   while (run.step < o.steps && !stopped) {
@@ -87,13 +100,11 @@ int train_model(const TrainOptions& o) {
     if (due(run.step, o.eval_every)) validation_loss = validate_now(run, text, monitor);
     if (validation_loss && run.stopping) stopped = run.stopping->observe(*validation_loss);
     const bool best = validation_loss && o.checkpoint_every > 0;
-    if (best || due(run.step, o.checkpoint_every)) checkpoints.save(run.checkpoint(validation_loss));
-    if (interrupt.signal() != 0) {
+    if (best || due(run.step, o.checkpoint_every)) save(validation_loss);
+    if (const std::int64_t signal = world.max(interrupt.signal()); signal != 0) {
       monitor.end_line();
-      const std::string place = o.out.empty() ? "nowhere, as there is no --out"
-                                              : checkpoints.save(run.checkpoint(validation_loss)).string();
-      fmt::print("stopped   after step {}, saved {}\n", run.step, place);
-      return kSignalStatus + interrupt.signal();
+      fmt::print("stopped   after step {}, saved {}\n", run.step, save(validation_loss));
+      return kSignalStatus + static_cast<int>(signal);
     }
   }
   if (stopped) {

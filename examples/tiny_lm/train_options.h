@@ -57,6 +57,7 @@ struct TrainOptions {
   bool resume = false;
   bool check = false;
   bool json = false;
+  bool quiet = false;  // another process of the same run speaks and writes
 };
 
 void add_train_options(CLI::App& command, TrainOptions& options);

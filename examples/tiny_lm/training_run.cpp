@@ -76,12 +76,14 @@ void restore_part(const train::Checkpoint& checkpoint, std::string_view name, Pa
 
 }  // namespace
 
-TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text)
-    : options(o),
+TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text, const train::World& ranks)
+    : world(ranks),
+      options(o),
       config(describe_run(o, text)),
       random(static_cast<std::uint64_t>(o.seed)),
       model(model_options(o, text), random),
       parameters(model.named_parameters()),
+      reducer(parameters, world),
       optimizer(train::make_optimizer(o.optimizer, parameters,
                                       {.lr = o.lr,
                                        .weight_decay = o.weight_decay,
@@ -93,6 +95,7 @@ TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text)
           {.lr = o.lr, .min_lr = o.min_lr, .warmup = o.warmup, .decay = o.decay, .total = o.steps})) {
   optimizer->decay_matrices_only();
   draw_from(text);
+  random = world.own_generator(random);
   if (o.ema > 0) average = std::make_unique<train::WeightAverage>(parameters, o.ema);
   if (o.patience > 0) stopping.emplace(o.patience);
   if (o.spike_factor > 0) guard.emplace(train::SpikeGuardOptions{.factor = o.spike_factor});
@@ -100,11 +103,12 @@ TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text)
 
 void TrainingRun::draw_from(const TextData& text) {
   const std::int64_t context = options.context;
-  const train::WindowOptions training{.context = context, .batch = options.batch, .every = text.every};
+  const train::WindowOptions training{
+      .context = context, .batch = options.batch, .every = text.every, .share = world.share()};
   const train::WindowOptions looking{.context = context, .batch = kValidationBatch, .every = text.every};
   const auto use = [this](auto loader, auto sequence) {
     draw = [loader](std::int64_t number) { return loader->batch(number); };
-    judge = [this, sequence] { return train::mean_loss(model, sequence); };
+    judge = [this, sequence] { return train::mean_loss(model, sequence, &world); };
   };
   if (options.pack) {
     use(std::make_shared<train::PackedLoader>(text.split.training, training, random),
@@ -128,7 +132,7 @@ train::StepRecord TrainingRun::train_step(const StepWatch& watch) {
   train::StepRecord record{.lr = learning_rate(step)};
   const auto parts = batches(step);
   if (watch.begin) watch.begin();
-  record.loss = train::accumulate_gradients(parts, loss_of).loss;
+  record.loss = train::accumulate_gradients(parts, loss_of, reducer).loss;
   if (watch.gradients_are_there) watch.gradients_are_there();
   const double longest = options.clip > 0 ? options.clip : INFINITY;
   record.gradient_norm = train::clip_grad_norm(parameters, longest, {.allow_nonfinite = guard.has_value()});
@@ -160,8 +164,15 @@ void TrainingRun::restore(const train::Checkpoint& checkpoint) {
   restore_part(checkpoint, "average", average.get());
   restore_part(checkpoint, "stopping", stopping ? &*stopping : nullptr);
   restore_part(checkpoint, "guard", guard ? &*guard : nullptr);
-  random.set_state(checkpoint.random);
+  random = world.own_generator(heed::Generator(checkpoint.random.seed, checkpoint.random.offset));
   step = checkpoint.step;
+}
+
+void TrainingRun::agree() const {
+  world.check_equal("the settings and the text", config);
+  world.check_equal("the step to go on from", std::to_string(step));
+  world.broadcast(parameters);
+  world.check_equal(checkpoint(std::nullopt).tensors);
 }
 
 }  // namespace tiny_lm

@@ -10,6 +10,7 @@
 #include <heed/core/random.h>
 #include <heed/nn/causal_lm.h>
 #include <heed/train/checkpoint.h>
+#include <heed/train/gradient_reducer.h>
 #include <heed/train/recipe.h>
 #include <heed/train/run_log.h>
 #include <heed/train/watchers.h>
@@ -27,13 +28,14 @@ struct StepWatch {
   std::function<void()> gradients_are_there;  ///< after the backward, before the gradients are clipped
 };
 
-/// Everything that a step of training reads or changes, made from the options and a text, which must outlive it.
+/// Everything that a step of training reads or changes, made from the options and a text, which must outlive it as the world must.
+/// Every rank of the world has one, and they take every step together.
 struct TrainingRun {
-  TrainingRun(const TrainOptions& options, const TextData& text);
+  TrainingRun(const TrainOptions& options, const TextData& text, const heed::train::World& world);
   TrainingRun(const TrainingRun&) = delete;  // judge holds the model
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  /// The parts of one large batch.
+  /// This rank's rows of the parts of one large batch.
   std::vector<heed::train::Batch> batches(std::int64_t number) const;
 
   /// One step: gradients of a large batch, clipped, and the move along them unless it looks like an accident.
@@ -44,15 +46,19 @@ struct TrainingRun {
   /// Goes on from a checkpoint. Throws    ValueError: it is of another text, model, optimizer or seed, or does not
   /// fit.
   void restore(const heed::train::Checkpoint& checkpoint);
+  /// Before the first step: gives all ranks the parameters of rank 0. Throws    ValueError: the ranks are not at the same run and step.
+  void agree() const;
 
+  const heed::train::World& world;
   TrainOptions options;
-  std::string config;  // the settings and checksums of text and tokenizer, as JSON
-  heed::Generator random;
+  std::string config;      // the settings and checksums of text and tokenizer, as JSON
+  heed::Generator random;  // after the model is made, of this rank alone
   heed::nn::CausalLM model;
   heed::nn::NamedTensors parameters;
+  heed::train::GradientReducer reducer;
   std::unique_ptr<heed::train::Optimizer> optimizer;
   heed::train::Schedule learning_rate;
-  std::function<heed::train::Batch(std::int64_t number)> draw;  // a batch to train on
+  std::function<heed::train::Batch(std::int64_t number)> draw;  // this rank's rows of a batch to train on
   std::function<double()> judge;                                // the validation loss of the model as it is
   std::unique_ptr<heed::train::WeightAverage> average;          // none: off
   std::optional<heed::train::EarlyStopping> stopping;

@@ -57,14 +57,15 @@ void take_steps(TrainingRun& run, std::int64_t end, std::vector<train::StepTrace
   }
 }
 
-std::vector<train::StepTrace> trace(const TrainOptions& o, const TextData& text, bool interrupted) {
+std::vector<train::StepTrace> trace(const TrainOptions& o, const TextData& text, const train::World& world,
+                                    bool interrupted) {
   std::vector<train::StepTrace> steps;
-  auto run = std::make_unique<TrainingRun>(o, text);
+  auto run = std::make_unique<TrainingRun>(o, text, world);
   if (interrupted) {
     take_steps(*run, o.steps / 2, steps);
     const ScratchFolder folder;
     const fs::path saved = train::CheckpointFolder(folder.path).save(run->checkpoint(std::nullopt));
-    run = std::make_unique<TrainingRun>(o, text);
+    run = std::make_unique<TrainingRun>(o, text, world);
     run->restore(train::load_checkpoint(saved));
   }
   take_steps(*run, o.steps, steps);
@@ -105,7 +106,7 @@ TrainOptions verify_defaults() {
   return {.layers = 1, .dropout = 0.1, .batch = 8, .steps = 50, .warmup = 5, .decay = 10};
 }
 
-int verify_training(const TrainOptions& options) {
+int verify_training(const TrainOptions& options, const train::World& world) {
   const TrainOptions o = without_files(options);
   const TextData text = load_text(o);
   fmt::print("verify    {} steps under 1, 2 and 4 threads\n", o.steps);
@@ -113,7 +114,8 @@ int verify_training(const TrainOptions& options) {
   for (const int threads : kThreadCounts) {
     heed::set_num_threads(threads);
     for (const Pass& pass : kPasses) {
-      VerifiedRun run{fmt::format("{} threads, {}", threads, pass.name), trace(o, text, pass.interrupted)};
+      VerifiedRun run{fmt::format("{} threads, {}", threads, pass.name),
+                      trace(o, text, world, pass.interrupted)};
       fmt::print("{:<20}  {}\n", run.name, hash_of(run.steps));
       std::fflush(stdout);
       if (!reference) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <heed/train/distributed.h>
+
 #include "train_options.h"
 
 namespace tiny_lm {
@@ -13,6 +15,6 @@ TrainOptions verify_defaults();
 /// every operation in every step. Returns 0 if all runs are equal; else 1, and the first step and operation (or
 /// parameter) that differs is named.
 /// --threads, --out and --checkpoint-every change nothing. Throws    ValueError (as train; --resume, --check), IoError.
-int verify_training(const TrainOptions& options);
+int verify_training(const TrainOptions& options, const heed::train::World& world);
 
 }  // namespace tiny_lm
