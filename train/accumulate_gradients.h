@@ -17,14 +17,14 @@ struct AccumulatedLoss {
 using BatchLoss = std::function<Tensor(const Batch&)>;
 
 /// Loss and gradients of one large batch that is given in parts: with n_i counted tokens in part i and N = Σ n_i,
-///   loss = Σ (n_i / N) loss_i,
-/// so every token weighs alike however the parts are cut. Gradients are added to those that are there. A token counts unless its
-/// target is `ignore_index`; a part without any is passed over.
+/// loss = Σ (n_i / N) loss_i, so every token weighs alike however the parts are cut. Gradients are added to those
+/// that are there. A token counts unless its target is `ignore_index`; a part without any is passed over.
 AccumulatedLoss accumulate_gradients(std::span<const Batch> parts, const BatchLoss& loss,
                                      std::int64_t ignore_index = kNoTarget);
 
-/// Collective. The same of a batch whose parts are spread over the ranks of the reducer's world: N, loss and gradients are those of
-/// all ranks together, on every rank. A rank's gradients are sent once, during its last backward.
+/// Collective. The same of a batch whose parts are spread over the ranks of the reducer's world: N, loss and
+/// gradients are those of all ranks together, on every rank. A rank's gradients are sent once, during its last
+/// backward.
 AccumulatedLoss accumulate_gradients(std::span<const Batch> parts, const BatchLoss& loss,
                                      GradientReducer& reducer, std::int64_t ignore_index = kNoTarget);
 

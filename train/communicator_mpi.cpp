@@ -26,7 +26,8 @@ bool started_by_launcher() {
   return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_SIZE") || is_set("PMIX_RANK");
 }
 
-// Open MPI binds each rank to one core unless it is told something. Then nobody has chosen, and all cores are open again.
+// Open MPI binds each rank to one core unless it is told something. Then nobody has chosen, and all cores are open
+// again.
 void undo_default_binding() {
   if (!is_set("OMPI_MCA_orte_bound_at_launch") || is_set("OMPI_MCA_hwloc_base_binding_policy") ||
       is_set("OMPI_MCA_rmaps_base_mapping_policy")) {
@@ -51,8 +52,8 @@ int share_of_cores(MPI_Comm machine) {
   return std::max(1, CPU_COUNT(&own) / static_cast<int>(sharers));
 }
 
-// Open MPI moves messages only while somebody calls it, so a thread does while sums are under way and the ranks compute.
-// Every call of MPI holds the mutex: MPI_THREAD_SERIALIZED.
+// Open MPI moves messages only while somebody calls it, so a thread does while sums are under way and the ranks
+// compute. Every call of MPI holds the mutex: MPI_THREAD_SERIALIZED.
 class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(std::int64_t largest_message) : largest_(largest_message) {

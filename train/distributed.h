@@ -21,13 +21,16 @@ struct WorldOptions {
   std::int64_t largest_message = std::int64_t{1} << 30;
 };
 
-/// The processes that train one model together, each on its share of every batch: those that one `mpirun -n N` started,
-/// numbered from 0, or this one alone, which then needs no MPI and pays nothing. Unless OMP_NUM_THREADS is set, heed's threads become this process's share
-/// of the cores. One World for a program, made and used by one thread.
+/// The processes that train one model together, each on its share of every batch: those that one `mpirun -n N`
+/// started, numbered from 0, or this one alone, which then needs no MPI and pays nothing. Unless OMP_NUM_THREADS is
+/// set, heed's threads become this process's share of the cores. One World for a program, made and used by one
+/// thread.
 ///
-/// What is marked collective must be called by all ranks, in the same order, and gives all of them the same bits. A process that
-/// fails should say why and call `abort`; where an exception leaves the scope of the World, all processes end with status 1.
-/// Throws    ValueError: mpirun started several processes, and heed was built without MPI; largest_message outside 8 … 2³¹−1.
+/// What is marked collective must be called by all ranks, in the same order, and gives all of them the same bits. A
+/// process that fails should say why and call `abort`; where an exception leaves the scope of the World, all
+/// processes end with status 1.
+/// Throws    ValueError: mpirun started several processes, and heed was built without MPI; largest_message outside
+/// 8 … 2³¹−1.
 class World {
  public:
   explicit World(const WorldOptions& options = {});
@@ -40,8 +43,8 @@ class World {
   /// The rows of a batch that are this process's.
   Share share() const { return {rank(), size()}; }
 
-  /// A generator for what must not be alike on two ranks, such as dropout: that of rank 0 goes on with the common stream,
-  /// the others have seeds of their own.
+  /// A generator for what must not be alike on two ranks, such as dropout: that of rank 0 goes on with the common
+  /// stream, the others have seeds of their own.
   Generator own_generator(const Generator& common) const;
 
   /// Collective. Over the ranks in their order, so always with the same bits.
@@ -54,7 +57,8 @@ class World {
   /// Collective. Overwrites the elements of all ranks' tensors with those of rank 0.
   /// Throws    ValueError: names, shapes or dtypes differ.
   void broadcast(const nn::NamedTensors& tensors) const;
-  /// Collective. Throws    ValueError on every rank where bits differ, naming the first tensor that does and a rank that has another than rank 0.
+  /// Collective. Throws    ValueError on every rank where bits differ, naming the first tensor that does and a rank
+  /// that has another than rank 0.
   void check_equal(const nn::NamedTensors& tensors) const;
   /// Collective. The same of a text that all ranks should have; `what` says what it is.
   void check_equal(std::string_view what, std::string_view text) const;

@@ -24,11 +24,12 @@ struct ReducerOptions {
 ///     backward(loss);    // each rank's part of the loss
 ///     reducer.finish();
 ///
-/// Buckets are filled from the last parameter to the first, which is about the order of a backward, and sent in that order on every rank, whatever a
-/// backward reaches: a gradient that is not there counts as zero, and where no rank has one it stays away. Without `begin`
-/// (a rank with nothing to do) `finish` sends what is there. All ranks get the same bits, as MPI demands of a reduction to all (MPI-3.1,
-/// section 5.9.6), and every run the same, since buckets and sums do not depend on time. A parameter
-/// that appears twice is one. The buckets take twice the memory of the gradients. In a world of one nothing happens.
+/// Buckets are filled from the last parameter to the first, which is about the order of a backward, and sent in
+/// that order on every rank, whatever a backward reaches: a gradient that is not there counts as zero, and where no
+/// rank has one it stays away. Without `begin` (a rank with nothing to do) `finish` sends what is there. All ranks
+/// get the same bits, as MPI demands of a reduction to all (MPI-3.1, section 5.9.6), and every run the same, since
+/// buckets and sums do not depend on time. A parameter that appears twice is one. The buckets take twice the memory
+/// of the gradients. In a world of one nothing happens.
 /// Throws    ValueError (bucket_bytes below 1, a parameter that does not require grad); from a backward: GradError (a
 ///           second one before finish).
 class GradientReducer {

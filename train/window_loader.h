@@ -30,8 +30,9 @@ struct WindowOptions {
   Share share = {};        // of a loader: the rows of each batch that it gives; maybe none
 };
 
-/// Batches of windows that begin at random places of a text, those at multiples of `every` if it is given. A batch depends on the generator's seed and the
-/// step alone, so a run can be taken up at any step. The tokens are not copied and must outlive the loader.
+/// Batches of windows that begin at random places of a text, those at multiples of `every` if it is given. A batch
+/// depends on the generator's seed and the step alone, so a run can be taken up at any step. The tokens are not
+/// copied and must outlive the loader.
 /// Throws    ValueError (options below 1; fewer than context + 1 tokens, saying have and need; a negative
 /// step).
 class WindowLoader {

@@ -1,6 +1,6 @@
-// A small language model in one program: `tiny_lm train` learns a text, `tiny_lm generate` goes on from a
-// prompt, and other commands prepare and inspect. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in
-// one line on standard error.
+// A small language model in one program: `tiny_lm train` learns a text, `tiny_lm generate` goes on from a prompt,
+// and other commands prepare and inspect. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in one
+// line on standard error.
 
 #include <algorithm>
 #include <chrono>
@@ -56,7 +56,8 @@ extern "C" void end_at_cut_file(int) {
   ::_exit(kFailure);
 }
 
-// What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every one of them.
+// What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every one of
+// them.
 int complain(const World* world, std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   if (world == nullptr || world->size() == 1) {

@@ -6,8 +6,8 @@
 
 namespace tiny_lm {
 
-/// `tiny_lm train`, by all ranks of a world together; rank 0 speaks and writes, the others have quiet options. Returns the exit
-/// status: 1 when --check finds a wrong gradient, 128 + the signal that stopped the run.
+/// `tiny_lm train`, by all ranks of a world together; rank 0 speaks and writes, the others have quiet options.
+/// Returns the exit status: 1 when --check finds a wrong gradient, 128 + the signal that stopped the run.
 int train_model(const TrainOptions& options, const heed::train::World& world);
 
 }  // namespace tiny_lm

@@ -1,0 +1,98 @@
+// What the reduction of gradients costs a step of training, and how much of it the backward hides. To be run by
+// mpirun:   heed_ranks [--model nano|10m] [--rounds N] [--bucket MIB] [--batch B] Each round takes three steps:
+// without a reduction, with one after the backward, with one during it.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <heed/core/backward.h>
+#include <heed/core/parallel.h>
+#include <heed/train/gradient_reducer.h>
+
+#include "../training.h"
+
+namespace {
+
+using heed::bench::TrainingStep;
+using heed::train::GradientReducer;
+using heed::train::World;
+
+struct Options {
+  heed::bench::TrainingSize model = heed::bench::ten_million;
+  int rounds = 5;
+  std::int64_t bucket = 4;  // MiB
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string flag = argv[i];
+    const std::string value = argv[i + 1];
+    if (flag == "--model" && value == "nano") options.model = heed::bench::nano;
+    if (flag == "--rounds") options.rounds = std::stoi(value);
+    if (flag == "--bucket") options.bucket = std::stoll(value);
+    if (flag == "--batch") options.model.batch = std::stoll(value);
+  }
+  return options;
+}
+
+double seconds_of_step(TrainingStep& step, GradientReducer* reducer, const World& world) {
+  world.sum(1.0);  // all begin together
+  const auto begin = std::chrono::steady_clock::now();
+  const heed::Tensor loss = step.forward();
+  if (reducer != nullptr) reducer->begin();
+  heed::backward(loss);
+  if (reducer != nullptr) reducer->finish();
+  step.update();
+  world.sum(1.0);  // the slowest says how long it took
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void report(const char* name, const std::vector<double>& seconds) {
+  fmt::print("{:<28} {:8.1f} ms  ({:.1f} to {:.1f})\n", name, 1e3 * median(seconds),
+             1e3 * *std::min_element(seconds.begin(), seconds.end()),
+             1e3 * *std::max_element(seconds.begin(), seconds.end()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const World world;
+  const Options options = parse(argc, argv);
+  TrainingStep step(options.model);
+  const auto parameters = step.model().named_parameters();
+  world.broadcast(parameters);
+  const std::int64_t bytes = options.bucket << 20;
+  GradientReducer after(parameters, world, {.bucket_bytes = bytes, .overlap = false});
+  GradientReducer during(parameters, world, {.bucket_bytes = bytes});
+  for (GradientReducer* reducer : {&after, &during}) seconds_of_step(step, reducer, world);  // fills caches
+
+  std::vector<double> none, blocking, overlapped;
+  for (int round = 0; round < options.rounds; ++round) {
+    none.push_back(seconds_of_step(step, nullptr, world));
+    blocking.push_back(seconds_of_step(step, &after, world));
+    overlapped.push_back(seconds_of_step(step, &during, world));
+  }
+  if (world.rank() > 0) return 0;
+  fmt::print("{} ranks of {} threads, {} parameters, batch {} a rank, buckets of {} MiB, medians of {}\n",
+             world.size(), heed::num_threads(), step.model().parameter_count(), options.model.batch,
+             options.bucket, options.rounds);
+  report("step without reduction", none);
+  report("reduction after backward", blocking);
+  report("reduction during backward", overlapped);
+  const double cost = median(blocking) - median(none);
+  fmt::print("the reduction takes {:.1f} ms, of which the backward hides {:.0f} %\n", 1e3 * cost,
+             100 * (median(blocking) - median(overlapped)) / cost);
+}
