@@ -75,7 +75,7 @@ class TextSource {
   std::vector<double> stationary_;
 };
 
-/// The built-in source: short tales such as `some brave owls near the mill find a round stone and they sing.`
+/// The built-in source: short tales, say "some brave owls near the mill find a round stone and they sing".
 /// Verbs agree with their subject and pronouns recall it from up to fifty characters before, across a phrase
 /// of place, so there is something for attention to find. Letters a-z, space, full stop, newline.
 TextSource tale_source();

@@ -28,8 +28,8 @@ class Optimizer {
   /// Weight decay is for tensors of two or more axes from now on, not for the others (biases, gains).
   void decay_matrices_only();
 
-  /// What the rule remembers, learning rate and options left out: `<parameter>.<name of the state>` in the shape and dtype of the
-  /// parameter, and `<parameter>.steps`, an i64 scalar. A parameter that was never stepped has none. The handles share
+  /// What the rule remembers, learning rate and options left out. For each parameter: tensors of its shape and dtype named
+  /// `<parameter>.<name of the state>`, and an i64 scalar, `<parameter>.steps`. A parameter that was never stepped has none. The handles share
   /// their elements with the optimizer.
   nn::NamedTensors state_dict() const;
   /// Takes copies of what state_dict() of an optimizer of the same kind and parameters gave: from here both step alike.
