@@ -1,0 +1,54 @@
+// Encoding and decoding by byte-level BPE, bytes a second, over HEED_BENCH_TEXT (else ../shared's tinyshakespeare): with a vocabulary
+// learned from that text, and with GPT-2's where HEED_GPT2_DIR names its folder of encoder.json and vocab.bpe.
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <heed/io/read_file.h>
+#include <heed/train/bpe_tokenizer.h>
+
+using namespace heed;
+
+namespace {
+
+void set_bytes(benchmark::State& state, const std::string& text) {
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+}
+
+void add_benchmarks(const std::string& name, const train::BpeTokenizer& tokenizer, const std::string& text) {
+  benchmark::RegisterBenchmark(("encode/" + name).c_str(), [&](benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(tokenizer.encode(text));
+    set_bytes(state, text);
+  });
+  benchmark::RegisterBenchmark(("decode/" + name).c_str(), [&](benchmark::State& state) {
+    const std::vector<std::int64_t> tokens = tokenizer.encode(text);
+    for (auto _ : state) benchmark::DoNotOptimize(tokenizer.decode(tokens));
+    set_bytes(state, text);
+  });
+}
+
+std::string variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : value;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  benchmark::Initialize(&count, arguments);
+  const std::string text = io::read_file(variable("HEED_BENCH_TEXT", "../shared/data/tinyshakespeare.txt"),
+                                         std::uint64_t{1} << 30);
+  const train::BpeTokenizer learned(train::train_bpe(text, {.vocab_size = 1024}));
+  add_benchmarks("learned-1024", learned, text);
+  const std::filesystem::path gpt2 = variable("HEED_GPT2_DIR", "");
+  std::optional<train::BpeTokenizer> theirs;
+  if (!gpt2.empty()) {
+    theirs.emplace(train::load_gpt2_files(gpt2 / "encoder.json", gpt2 / "vocab.bpe"));
+    add_benchmarks("gpt2", *theirs, text);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+}
