@@ -22,7 +22,7 @@ function(heed_library_defaults target)
     HeedOpenBLAS::openblas HeedPCRE2::pcre2 fmt::fmt hwy::hwy OpenMP::OpenMP_CXX
     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   if(heed_has_mpi)
-    target_link_libraries(${target} PRIVATE MPI::MPI_CXX)
+    target_link_libraries(${target} PRIVATE $<LINK_ONLY:MPI::MPI_CXX>)
   endif()
   set_target_properties(${target} PROPERTIES
     VERSION ${heed_VERSION} SOVERSION ${heed_VERSION_MAJOR} POSITION_INDEPENDENT_CODE ON)
