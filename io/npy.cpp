@@ -11,6 +11,7 @@
 
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
+#include <heed/core/factory.h>
 #include <heed/core/view.h>
 #include <heed/io/atomic_file.h>
 #include <heed/io/memory_map.h>
@@ -178,6 +179,12 @@ Header take_header(std::string_view& file) {
   return header;
 }
 
+Tensor copied(std::string_view bytes, const Shape& shape, DType dtype) {
+  Tensor x = empty(shape, dtype);
+  if (!bytes.empty()) std::memcpy(x.storage()->data(), bytes.data(), bytes.size());
+  return x;
+}
+
 Tensor read_array(std::string_view file) {
   const Header header = take_header(file);
   const DType dtype = dtype_of_descr(header.descr);
@@ -200,9 +207,11 @@ Tensor read_array(std::string_view file) {
     }
   }
   if (header.fortran_order) std::reverse(shape.begin(), shape.end());
-  Tensor x = empty(shape, dtype);
-  if (!file.empty()) std::memcpy(x.storage()->data(), file.data(), file.size());
-  if (!header.fortran_order) return x;
+  if (!header.fortran_order) return copied(file, shape, dtype);
+  // A turned copy of the bytes where they lie, unless they lie crooked.
+  const bool aligned = reinterpret_cast<std::uintptr_t>(file.data()) % size_of(dtype) == 0;
+  const Tensor x = aligned && !file.empty() ? from_blob(const_cast<char*>(file.data()), shape, dtype)
+                                            : copied(file, shape, dtype);
   Shape axes = shape;
   std::iota(axes.begin(), axes.end(), 0);
   std::reverse(axes.begin(), axes.end());

@@ -80,7 +80,9 @@ class JsonInspector final : public nlohmann::json_sax<Json> {
     if (names_.back().insert(name).second) return true;
     return refuse(fmt::format("has the name '{}' twice", name));
   }
-  bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
+    constexpr int kOutOfRange = 406;
+    if (error.id == kOutOfRange) return refuse(fmt::format("has a number out of range, at byte {}", byte));
     return refuse(fmt::format("is not JSON in UTF-8, at byte {}", byte));
   }
 
@@ -124,10 +126,15 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t most_byte
   return bytes;
 }
 
+std::string json_object_problem(std::string_view text, int most_depth) {
+  JsonInspector inspector(most_depth);
+  return Json::sax_parse(text, &inspector) ? "" : inspector.problem;
+}
+
 std::string read_json_object(const std::filesystem::path& path, const JsonLimits& limits) {
   std::string text = read_file(path, limits.bytes);
-  JsonInspector inspector(limits.depth);
-  if (!Json::sax_parse(text, &inspector)) fail_reading(path, inspector.problem);
+  const std::string problem = json_object_problem(text, limits.depth);
+  if (!problem.empty()) fail_reading(path, problem);
   return text;
 }
 

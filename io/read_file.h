@@ -16,6 +16,10 @@ struct JsonLimits {
   int depth = 16;
 };
 
+/// What keeps `text` from being one JSON object in UTF-8, nested at most `most_depth` deep, without the same name twice in one
+/// object: "is no JSON object" or the like. Empty when nothing does. In time proportional to the text.
+std::string json_object_problem(std::string_view text, int most_depth);
+
 /// The text of a file that holds one JSON object, checked before anything is built from it.
 /// Throws    IoError naming the file: as read_file, no JSON in UTF-8 (with the byte), no object, nested deeper than
 ///           limits.depth, the same name twice in one object.

@@ -14,7 +14,8 @@
 namespace tiny_lm {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;                 // finds a key fast
+using OrderedJson = nlohmann::ordered_json;  // keeps the order of the flags
 
 std::string key_of(std::string_view flag) {
   std::string key(flag.substr(2));
@@ -71,20 +72,20 @@ bool take(const Json& value, std::vector<std::filesystem::path>& member) {
   return true;
 }
 
-Json to_json(const std::vector<std::filesystem::path>& value) {
-  Json paths = Json::array();
+OrderedJson to_json(const std::vector<std::filesystem::path>& value) {
+  OrderedJson paths = OrderedJson::array();
   for (const std::filesystem::path& path : value) paths.push_back(path.string());
   return paths;
 }
 template <class T>
-Json to_json(const T& value) {
+OrderedJson to_json(const T& value) {
   return value;
 }
 
 }  // namespace
 
 std::string settings_json(const TrainOptions& options) {
-  Json settings = Json::object();
+  OrderedJson settings = OrderedJson::object();
   each_field(options, [&](const char* flag, const auto& member, const char*, const char*) {
     settings[key_of(flag)] = to_json(member);
   });

@@ -9,6 +9,7 @@
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
+#include <heed/examples/tiny_lm/train_options.h>
 #include <heed/io/npy.h>
 #include <heed/io/read_file.h>
 #include <heed/io/safetensors.h>
@@ -193,22 +194,33 @@ void read_signed_checkpoint(const fs::path& file) {
   read_checkpoint(file);
 }
 
+std::string settings_seed(const fs::path&) {
+  return tiny_lm::settings_json({.preset = "micro", .data = {"a.txt", "b"}});
+}
+
+void read_settings(const fs::path& file) {
+  tiny_lm::TrainOptions options;
+  options.config = file;
+  tiny_lm::load_settings(options);
+}
+
 }  // namespace
 
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all = {
-      {"safetensors", safetensors_seed, read_safetensors},
+      {"safetensors", safetensors_seed, read_safetensors, true},
       {"npy", npy_seed, read_npy},
-      {"tokenizer", tokenizer_seed, read_tokenizer},
-      {"char_tokenizer", char_tokenizer_seed, read_tokenizer},
+      {"tokenizer", tokenizer_seed, read_tokenizer, true},
+      {"char_tokenizer", char_tokenizer_seed, read_tokenizer, true},
       {"merges", merges_seed, read_merges},
       {"token_file", token_file_seed, read_token_file},
       {"signed_token_file", token_file_seed, read_signed_token_file},
-      {"own_config", own_config_seed, read_own_config},
-      {"pretrained_config", pretrained_config_seed, read_pretrained_config},
-      {"index", index_seed, read_index},
-      {"checkpoint", checkpoint_seed, read_checkpoint},
-      {"signed_checkpoint", checkpoint_seed, read_signed_checkpoint}};
+      {"own_config", own_config_seed, read_own_config, true},
+      {"pretrained_config", pretrained_config_seed, read_pretrained_config, true},
+      {"index", index_seed, read_index, true},
+      {"checkpoint", checkpoint_seed, read_checkpoint, true},
+      {"signed_checkpoint", checkpoint_seed, read_signed_checkpoint},
+      {"settings", settings_seed, read_settings, true}};
   return all;
 }
 

@@ -14,6 +14,8 @@ struct Reader {
   std::string (*seed)(const std::filesystem::path& folder);
   /// Reads a file and uses what was read. Throws    heed::Error when it is refused.
   void (*read)(const std::filesystem::path& file);
+  /// Whether it is a JSON object that is read as it lies there, or a safetensors file, whose header is one.
+  bool json = false;
 };
 
 const std::vector<Reader>& readers();

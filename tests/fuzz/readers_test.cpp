@@ -2,29 +2,14 @@
 
 #include "readers.h"
 
+#include <cstdlib>
+
 #include <catch2/catch.hpp>
-#include <unistd.h>
 
 #include "damage.h"
+#include "scratch.h"
 
 using namespace heed::test::fuzz;
-namespace fs = std::filesystem;
-
-namespace {
-
-// In memory where there is such a place: thousands of files are written.
-fs::path scratch() { return fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path(); }
-
-struct Folder {
-  fs::path path = scratch() / ("heed_readers_test_" + std::to_string(::getpid()));
-  Folder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-};
-
-}  // namespace
 
 TEST_CASE("damaged files of every kind are refused by name, or whole", "[report-37][report-38]") {
   const int rounds = std::getenv("HEED_LONG_TESTS") != nullptr ? 20'000 : 500;

@@ -7,43 +7,32 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string_view>
-
-#include <unistd.h>
 
 #include <heed/tests/fuzz/damage.h>
 #include <heed/tests/fuzz/readers.h>
+#include <heed/tests/fuzz/scratch.h>
 
 namespace {
 
 namespace fs = std::filesystem;
+using heed::test::fuzz::Folder;
 using heed::test::fuzz::Reader;
 using heed::test::fuzz::readers;
 
 const Reader* chosen = nullptr;
-fs::path folder;
+std::optional<Folder> folder;
 std::string valid;  // a file of the chosen kind
-
-// In memory where there is such a place: each input is written to a file.
-fs::path fresh_folder(const char* name) {
-  const fs::path scratch = fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
-  fs::path path = scratch / ("heed_fuzz_" + std::string(name) + "_" + std::to_string(::getpid()));
-  fs::remove_all(path);
-  fs::create_directories(path);
-  return path;
-}
 
 void write_seeds(const fs::path& corpus) {
   for (const Reader& reader : readers()) {
-    const fs::path scratch = fresh_folder(reader.name);
-    const std::string bytes = reader.seed(scratch);
+    const Folder scratch("fuzz");
+    const std::string bytes = reader.seed(scratch.path);
     fs::create_directories(corpus / reader.name);
     std::ofstream(corpus / reader.name / "valid", std::ios::binary) << bytes;
-    fs::remove_all(scratch);
   }
 }
-
-void remove_folder() { fs::remove_all(folder); }
 
 }  // namespace
 
@@ -66,15 +55,14 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
     std::fprintf(stderr, "HEED_FUZZ_READER must be one of the names that --list prints\n");
     std::exit(2);
   }
-  folder = fresh_folder(chosen->name);
-  std::atexit(remove_folder);
-  valid = chosen->seed(folder);  // writes what lies beside the file, too
+  folder.emplace("fuzz");
+  valid = chosen->seed(folder->path);  // writes what lies beside the file, too
   return 0;
 }
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  heed::test::fuzz::take(*chosen, std::string(reinterpret_cast<const char*>(data), size), folder);
+  heed::test::fuzz::take(*chosen, std::string(reinterpret_cast<const char*>(data), size), folder->path);
   return 0;
 }
 

@@ -1,5 +1,8 @@
 // The rules, applied to this repository.
+#include <algorithm>
+#include <cctype>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <catch2/catch.hpp>
@@ -89,6 +92,38 @@ TEST_CASE("what the contributing page points to exists", "[lint]") {
     at = page.find('`', end + 1);
   }
   CHECK(found >= 10);
+}
+
+// Calls `on_word` with each word of `text`: letters, digits and _.
+template <class OnWord>
+void each_word(const std::string& text, OnWord&& on_word) {
+  const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = std::find_if(at, text.end(), belongs);
+    at = std::find_if_not(begin, text.end(), belongs);
+    if (begin != at) on_word(std::string(begin, at));
+  }
+}
+
+TEST_CASE("what the page of idioms names is in a public header", "[lint]") {
+  std::set<std::string> known;
+  for (const auto& file : repository()) {
+    if (file.path.ends_with(".h") && !room_of(file.path).empty()) {
+      each_word(file.text, [&](const std::string& word) { known.insert(word); });
+    }
+  }
+  const auto page = text_of("docs/idioms.md");
+  int named = 0;
+  for (std::size_t at = page.find('`'); at != std::string::npos;) {
+    const auto end = page.find('`', at + 1);
+    each_word(page.substr(at + 1, end - at - 1), [&](const std::string& word) {
+      ++named;
+      INFO(word);
+      CHECK((std::isdigit(static_cast<unsigned char>(word[0])) != 0 || known.count(word) == 1));
+    });
+    at = page.find('`', end + 1);
+  }
+  CHECK(named > 100);
 }
 
 }  // namespace
