@@ -68,6 +68,12 @@ Tensor positions_within(const Tensor& documents) {
   return positions;
 }
 
+// documents: undefined where a row is one.
+AttentionMask mask_of(const Tensor& documents) {
+  const AttentionMask causal = AttentionMask::causal();
+  return documents.defined() ? causal & AttentionMask::documents(documents) : causal;
+}
+
 }  // namespace
 
 CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
@@ -132,8 +138,7 @@ Tensor CausalLM::score(const Tensor& x) const {
 Tensor CausalLM::logits(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
   const Scope scope(name());
   Tensor x = embed(tokens, documents, generator);
-  AttentionMask mask = AttentionMask::causal();
-  if (documents.defined()) mask = mask & AttentionMask::documents(documents);
+  const AttentionMask mask = mask_of(documents);
   for (const TransformerBlock& block : blocks) x = block(x, mask, generator);
   return score(x);
 }
@@ -142,9 +147,13 @@ Tensor CausalLM::operator()(const Tensor& tokens, Generator* generator) const {
   return logits(tokens, {}, generator);
 }
 
-Tensor CausalLM::operator()(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
+void CausalLM::check_documents(const Tensor& tokens, const Tensor& documents) const {
   check_dtype(name(), "documents", documents, {DType::i64});
   check_same_shape(name(), "tokens", tokens, "documents", documents);
+}
+
+Tensor CausalLM::operator()(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
+  check_documents(tokens, documents);
   return logits(tokens, documents, generator);
 }
 
@@ -164,12 +173,14 @@ Tensor CausalLM::loss(const Tensor& tokens, const Tensor& targets, const Tensor&
   return mean_loss((*this)(tokens, documents, generator), targets);
 }
 
-std::vector<Tensor> CausalLM::attention_weights(const Tensor& tokens) const {
+std::vector<Tensor> CausalLM::attention_weights(const Tensor& tokens, const Tensor& documents) const {
   const Scope scope(name());
-  Tensor x = embed(tokens, {}, nullptr);
+  if (documents.defined()) check_documents(tokens, documents);
+  Tensor x = embed(tokens, documents, nullptr);
+  const AttentionMask mask = mask_of(documents);
   std::vector<Tensor> weights;
   for (const TransformerBlock& block : blocks) {
-    const AttentionWeights result = block.with_weights(x, AttentionMask::causal());
+    const AttentionWeights result = block.with_weights(x, mask);
     weights.push_back(result.weights);
     x = result.output;
   }

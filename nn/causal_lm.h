@@ -53,8 +53,8 @@ class CausalLM final : public Module {
   Tensor loss(const Tensor& tokens, const Tensor& targets, Generator* generator = nullptr) const;
   Tensor loss(const Tensor& tokens, const Tensor& targets, const Tensor& documents,
               Generator* generator = nullptr) const;
-  /// The attention weights of every block, [.., H, T, T] each.
-  std::vector<Tensor> attention_weights(const Tensor& tokens) const;
+  /// The attention weights of every block, [.., H, T, T] each; documents as above, or none.
+  std::vector<Tensor> attention_weights(const Tensor& tokens, const Tensor& documents = {}) const;
 
   /// Empty caches for `batch` sequences, one a block, with room for the context.
   std::vector<KVCache> make_caches(std::int64_t batch) const;
@@ -78,6 +78,7 @@ class CausalLM final : public Module {
 
  private:
   void initialise(Generator& generator);
+  void check_documents(const Tensor& tokens, const Tensor& documents) const;
   Tensor embed(const Tensor& tokens, const Tensor& documents, Generator* generator) const;
   Tensor logits(const Tensor& tokens, const Tensor& documents, Generator* generator) const;
   Tensor mean_loss(const Tensor& scores, const Tensor& targets) const;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include <heed/core/check.h>
+#include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>
 #include <heed/ops/cast.h>
@@ -50,13 +51,27 @@ Spread sharpened(std::span<const float> weights, double power) {
   return {.entropy = std::log(sum) - weighted / sum, .largest = 1 / sum};
 }
 
-// Adds the rows of weights [.., H, T, T], but the first ones, to entries [H] of the statistics.
-void add_layer(const Tensor& weights, double power, HeadStatistics& statistics) {
+// How many tokens each token may look at, itself and those before it in its document: 1, 2, 3 …
+std::vector<std::int64_t> open_counts(const Tensor& documents) {
+  const std::vector<std::int64_t> ids = documents.to_vector<std::int64_t>();
+  const auto length = static_cast<std::size_t>(documents.shape().back());
+  std::vector<std::int64_t> counts(ids.size(), 1);
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    if (i % length != 0 && ids[i] == ids[i - 1]) counts[i] = counts[i - 1] + 1;
+  }
+  return counts;
+}
+
+// Adds the rows of weights [.., H, T, T] that can look at more than one token to entries [H] of the statistics. `open` [.., T]
+// as open_counts gives it.
+void add_layer(const Tensor& weights, const std::vector<std::int64_t>& open, double power,
+               HeadStatistics& statistics) {
   const std::int64_t heads = weights.size(-3);
   const std::int64_t length = weights.size(-1);
   const std::int64_t samples = weights.numel() / (heads * length * length);
   const std::vector<float> values = cast(weights, DType::f32).to_vector<float>();
-  const auto rows = static_cast<double>(samples * (length - 1));
+  const auto alone = std::count(open.begin(), open.end(), 1);
+  const auto rows = static_cast<double>(samples * length - alone);
   const std::size_t first = statistics.entropy.size();
   for (auto* list : {&statistics.entropy, &statistics.saturation, &statistics.undivided_entropy,
                      &statistics.undivided_saturation}) {
@@ -67,9 +82,11 @@ void add_layer(const Tensor& weights, double power, HeadStatistics& statistics) 
       const std::size_t at = first + static_cast<std::size_t>(head);
       for (std::int64_t i = 0; i < samples * length; ++i) {
         const std::int64_t row = i % length;
-        if (row == 0) continue;
+        const std::int64_t count = open[static_cast<std::size_t>(i)];
+        if (count == 1) continue;
         const std::int64_t map = (i / length) * heads + head;
-        const std::span all(values.data() + (map * length + row) * length, static_cast<std::size_t>(row + 1));
+        const float* first_open = values.data() + (map * length + row) * length + row + 1 - count;
+        const std::span all(first_open, static_cast<std::size_t>(count));
         const Spread as_is = spread_of(all);
         const Spread undivided = sharpened(all, power);
         statistics.entropy[at] += as_is.entropy / rows;
@@ -97,16 +114,17 @@ std::vector<std::pair<std::string, double>> gradient_norms(const nn::NamedTensor
   return norms;
 }
 
-HeadStatistics measure_heads(const nn::CausalLM& model, const Tensor& tokens) {
+HeadStatistics measure_heads(const nn::CausalLM& model, const Tensor& tokens, const Tensor& documents) {
   const std::int64_t length = tokens.rank() == 0 ? 0 : tokens.shape().back();
   check_value(length >= 2, "measure_heads", "number of tokens", length, "at least 2");
   const NoGrad guard;
   HeadStatistics statistics;
-  const std::vector<Tensor> weights = model.attention_weights(tokens);
+  const std::vector<Tensor> weights = model.attention_weights(tokens, documents);
+  const auto open = open_counts(documents.defined() ? documents : zeros(tokens.shape(), DType::i64));
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
     const auto& options = model.blocks[layer].attention.options();
     const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(options.head_dim)));
-    add_layer(weights[layer], 1 / scale, statistics);
+    add_layer(weights[layer], open, 1 / scale, statistics);
   }
   return statistics;
 }
@@ -115,6 +133,17 @@ double even_entropy(std::int64_t tokens) {
   double sum = 0;
   for (std::int64_t i = 2; i <= tokens; ++i) sum += std::log(static_cast<double>(i));
   return tokens < 2 ? 0 : sum / static_cast<double>(tokens - 1);
+}
+
+double even_entropy(const Tensor& documents) {
+  double sum = 0;
+  std::int64_t rows = 0;
+  for (const std::int64_t count : open_counts(documents)) {
+    if (count == 1) continue;
+    sum += std::log(static_cast<double>(count));
+    ++rows;
+  }
+  return rows == 0 ? 0 : sum / static_cast<double>(rows);
 }
 
 }  // namespace heed::train

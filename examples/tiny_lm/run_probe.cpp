@@ -16,15 +16,27 @@ constexpr std::int64_t kProfiledSteps = 10;
 constexpr std::int64_t kMostWindows = 4;
 constexpr std::int64_t kMostTokens = 128;
 
-std::int64_t measured_tokens(const TrainOptions& options) { return std::min(options.context, kMostTokens); }
+// The first windows of the first batch, cut to their first tokens.
+train::Batch measured_batch(const TrainingRun& run) {
+  const train::Batch batch = run.draw(0);  // [batch, context]
+  const auto few = [&](const heed::Tensor& x) {
+    const heed::Tensor windows = heed::narrow(x, 0, 0, std::min(x.size(0), kMostWindows));
+    return heed::narrow(windows, 1, 0, std::min(run.options.context, kMostTokens));
+  };
+  train::Batch measured{.inputs = few(batch.inputs), .targets = {}};
+  if (batch.documents.defined()) measured.documents = few(batch.documents);
+  return measured;
+}
+
+// What heads would show that look at all open tokens alike.
+double even_entropy_of(const train::Batch& batch) {
+  return batch.documents.defined() ? train::even_entropy(batch.documents)
+                                   : train::even_entropy(batch.inputs.size(1));
+}
 
 }  // namespace
 
-RunProbe::RunProbe(TrainingRun& run) : run_(run) {
-  const heed::Tensor windows = run.draw(0).inputs;  // [batch, context]
-  const heed::Tensor few = heed::narrow(windows, 0, 0, std::min(windows.size(0), kMostWindows));
-  tokens_ = heed::narrow(few, 1, 0, measured_tokens(run.options));
-}
+RunProbe::RunProbe(TrainingRun& run) : run_(run), measured_(measured_batch(run)) {}
 
 // Asked before run_.step counts the step.
 bool RunProbe::due() const {
@@ -32,7 +44,8 @@ bool RunProbe::due() const {
   const std::int64_t step = run_.step + 1;
   const std::int64_t looks = o.eval_every > 0 ? o.eval_every : o.steps;
   const std::int64_t every = std::max<std::int64_t>(1, std::min(looks, o.steps / kMeasurements));
-  return o.context >= 2 && tokens_.numel() > 0 && (step == 1 || step % every == 0 || step == o.steps);
+  return o.context >= 2 && measured_.inputs.numel() > 0 &&
+         (step == 1 || step % every == 0 || step == o.steps);
 }
 
 void RunProbe::begin_step() {
@@ -60,7 +73,7 @@ void RunProbe::end_step(train::StepRecord& record) {
 
 train::HeadStatistics RunProbe::heads() {
   const heed::nn::EvalMode mode(run_.model);
-  return train::measure_heads(run_.model, tokens_);
+  return train::measure_heads(run_.model, measured_.inputs, measured_.documents);
 }
 
 std::vector<train::OperationCost> RunProbe::profile() const {
@@ -87,7 +100,7 @@ train::RunHeader header_of(const TrainingRun& run, const TextData& text, const s
                           .layers = run.options.layers,
                           .heads = run.options.heads,
                           .floor = text.floor,
-                          .even_entropy = train::even_entropy(measured_tokens(run.options))};
+                          .even_entropy = even_entropy_of(measured_batch(run))};
   for (const auto& [name, norm] : train::gradient_norms(run.parameters)) header.parts.push_back(name);
   return header;
 }

@@ -31,7 +31,7 @@ class RunProbe {
   std::vector<heed::train::OperationCost> profile() const;
 
   TrainingRun& run_;
-  heed::Tensor tokens_;             // [windows, tokens] that the heads are measured on, always the same
+  heed::train::Batch measured_;     // what the heads are measured on, always the same; without targets
   std::vector<double> part_norms_;  // empty unless this step is measured
   std::int64_t begun_ = 0;          // steps since the program started
   std::optional<heed::TapeLedger> ledger_;

@@ -81,6 +81,32 @@ TEST_CASE("statistics of heads are those of attention, as it is and undivided") 
   CHECK(train::even_entropy(1) == 0);
 }
 
+TEST_CASE("statistics of packed rows are those of their documents") {
+  nn::CausalLM model = sharp_model();
+  const nn::EvalMode mode(model);
+  const NoGrad guard;
+  const Tensor packed = token_tensor({1, 2, 3, 4, 5, 6, 7, 8}, {1, 8});
+  const Tensor documents = token_tensor({0, 0, 0, 1, 2, 2, 2, 2}, {1, 8});
+  const train::HeadStatistics together = train::measure_heads(model, packed, documents);
+  // 2 and 3 rows that look at more than one token; the document of one token has none.
+  const train::HeadStatistics first = train::measure_heads(model, token_tensor({1, 2, 3}, {3}));
+  const train::HeadStatistics last = train::measure_heads(model, token_tensor({5, 6, 7, 8}, {4}));
+  for (const auto list :
+       {&train::HeadStatistics::entropy, &train::HeadStatistics::saturation,
+        &train::HeadStatistics::undivided_entropy, &train::HeadStatistics::undivided_saturation}) {
+    REQUIRE((together.*list).size() == 4);
+    for (std::size_t head = 0; head < 4; ++head) {
+      // Weights of float, to rounding.
+      CHECK((together.*list)[head] ==
+            Approx((2 * (first.*list)[head] + 3 * (last.*list)[head]) / 5).margin(1e-5));
+    }
+  }
+  CHECK(train::even_entropy(documents) ==
+        Approx((std::log(2.0) + std::log(3.0) + std::log(2.0) + std::log(3.0) + std::log(4.0)) / 5));
+  CHECK(train::even_entropy(token_tensor({0, 1, 2}, {3})) == 0);
+  CHECK_THROWS_AS(train::measure_heads(model, packed, token_tensor({0, 0, 0}, {3})), ShapeError);
+}
+
 TEST_CASE("gradient norms come by part and add up to the norm of all") {
   nn::CausalLM model = sharp_model();
   const nn::EvalMode mode(model);
