@@ -12,8 +12,9 @@
 namespace heed::train {
 
 struct ReducerOptions {
-  /// Gradients travel in buckets that are full at so many bytes; a larger gradient has one to itself.
-  std::int64_t bucket_bytes = std::int64_t{4} << 20;
+  /// Gradients travel in buckets that are full at so many bytes; a larger gradient has one to itself. Small ones hide
+  /// more of their way behind the backward, and each costs a message's latency: docs/scaling.md.
+  std::int64_t bucket_bytes = std::int64_t{1} << 20;
   /// Send a bucket as soon as its last gradient is there, while the backward goes on; else all of them after it.
   bool overlap = true;
 };

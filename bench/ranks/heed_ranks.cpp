@@ -26,7 +26,7 @@ using heed::train::World;
 struct Options {
   heed::bench::TrainingSize model = heed::bench::ten_million;
   int rounds = 5;
-  std::int64_t bucket = 4;  // MiB
+  std::int64_t bucket = 1;  // MiB
 };
 
 Options parse(int argc, char** argv) {
@@ -52,6 +52,14 @@ double seconds_of_step(TrainingStep& step, GradientReducer* reducer, const World
   step.update();
   world.sum(1.0);  // the slowest says how long it took
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// What one number that all ranks must know costs.
+double seconds_of_sum(const World& world) {
+  constexpr int times = 500;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) world.sum(1.0);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / times;
 }
 
 double median(std::vector<double> values) {
@@ -85,6 +93,7 @@ int main(int argc, char** argv) {
     blocking.push_back(seconds_of_step(step, &after, world));
     overlapped.push_back(seconds_of_step(step, &during, world));
   }
+  const double sum = seconds_of_sum(world);
   if (world.rank() > 0) return 0;
   fmt::print("{} ranks of {} threads, {} parameters, batch {} a rank, buckets of {} MiB, medians of {}\n",
              world.size(), heed::num_threads(), step.model().parameter_count(), options.model.batch,
@@ -92,6 +101,7 @@ int main(int argc, char** argv) {
   report("step without reduction", none);
   report("reduction after backward", blocking);
   report("reduction during backward", overlapped);
+  fmt::print("{:<28} {:8.0f} µs\n", "a sum of one number", 1e6 * sum);
   const double cost = median(blocking) - median(none);
   fmt::print("the reduction takes {:.1f} ms, of which the backward hides {:.0f} %\n", 1e3 * cost,
              100 * (median(blocking) - median(overlapped)) / cost);

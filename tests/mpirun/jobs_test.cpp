@@ -1,4 +1,5 @@
 // Whole jobs: mpirun -n N tiny_lm train, and what goes wrong with one of its ranks.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -129,6 +130,23 @@ TEST_CASE("ranks together leave what one process leaves, and rank 0 alone speaks
   }
   REQUIRE(ranks(2, folder, train(folder, "again", rest)).status == 0);
   CHECK(contents(folder / "again/model.safetensors") == contents(folder / "2/model.safetensors"));
+}
+
+TEST_CASE("ranks share the cores unless they are told how many threads to take", "[report-49]") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const std::string arguments = train(folder, "run", " --steps 1 --eval-every 0");
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const auto says = [&](int count, int threads, const std::string& prefix, const std::string& rest) {
+    const Outcome outcome = tiny_lm(folder, arguments + rest, prefix + mpirun(count));
+    return outcome.out.find(std::to_string(count) + " ranks of " + std::to_string(threads) + " threads") !=
+           std::string::npos;
+  };
+  for (const int count : {2, 3}) {
+    CHECK(says(count, std::max(1, cores / count), "unset OMP_NUM_THREADS; ", ""));
+  }
+  CHECK(says(2, 3, "OMP_NUM_THREADS=3 ", ""));
+  CHECK(says(2, 4, "unset OMP_NUM_THREADS; ", " --threads 4"));
 }
 
 TEST_CASE("any number of ranks goes on from a checkpoint", "[report-50]") {
