@@ -30,6 +30,11 @@ void VjpContext::set(int input, Tensor gradient) {
   if (needs(input)) gradients_[static_cast<std::size_t>(input)] = std::move(gradient);
 }
 
+bool VjpContext::may_overwrite(const SavedTensor& saved) const {
+  return !retained_ && !recording() && saved.defined() && saved.tensor_.is_contiguous() &&
+         saved.tensor_.owns_storage_alone();
+}
+
 bool VjpContext::recording() const { return grad_enabled(); }
 
 Tensor VjpContext::unpack(const SavedTensor& saved) const {

@@ -11,8 +11,8 @@ namespace heed {
 class VjpContext {
  public:
   VjpContext(Node& node, std::span<Tensor> cotangents, std::span<Tensor> gradients,
-             std::span<const char> needed)
-      : node_(node), cotangents_(cotangents), gradients_(gradients), needed_(needed) {}
+             std::span<const char> needed, bool retained)
+      : node_(node), cotangents_(cotangents), gradients_(gradients), needed_(needed), retained_(retained) {}
 
   /// Whether the gradient of this input is asked for. What is not asked for should not be computed.
   bool needs(int input) const { return needed_[static_cast<std::size_t>(input)] != 0; }
@@ -27,6 +27,9 @@ class VjpContext {
   /// The saved tensor; GradError that names operation, argument, shape and versions if it was written to
   /// since.
   Tensor unpack(const SavedTensor& saved) const;
+  /// Whether the elements of a saved tensor may be overwritten: this backward frees the graph, they are dense, and nobody
+  /// else holds them.
+  bool may_overwrite(const SavedTensor& saved) const;
   /// Whether this backward is recorded itself (create_graph): then it must be built from recorded operations.
   bool recording() const;
 
@@ -35,6 +38,7 @@ class VjpContext {
   std::span<Tensor> cotangents_;
   std::span<Tensor> gradients_;
   std::span<const char> needed_;
+  bool retained_;
 };
 
 }  // namespace heed

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,13 +51,18 @@ void Walk::collect() {
     if (entries_[i].boundary) continue;
     for (const Edge& edge : node->edges()) producers_.push_back(edge.node ? entry_of(edge.node.get()) : none);
   }
-  descending_.resize(entries_.size());
-  std::iota(descending_.begin(), descending_.end(), 0u);
+  // Leaves are the first of every order; the rest of a chain is found in its order.
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+    if (!entries_[i].node->is_leaf()) descending_.push_back(i);
+  }
   const auto later = [&](std::uint32_t a, std::uint32_t b) {
     return entries_[a].node->order() > entries_[b].node->order();
   };
   if (!std::is_sorted(descending_.begin(), descending_.end(), later)) {
     std::stable_sort(descending_.begin(), descending_.end(), later);
+  }
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].node->is_leaf()) descending_.push_back(i);
   }
   slots_.resize(slot_count_);
 }
@@ -194,7 +198,7 @@ void Walk::run_node(const Entry& entry) {
     const std::uint32_t producer = producers_[entry.first_edge + k];
     needed_[k] = producer != none && (entries_[producer].wanted || entries_[producer].runs);
   }
-  VjpContext context(node, slots_of(entry), gradients_, needed_);
+  VjpContext context(node, slots_of(entry), gradients_, needed_, retain_graph_);
   TapeClock* const clock = watch().clock;
   if (clock != nullptr) [[unlikely]]
     clock->restart();

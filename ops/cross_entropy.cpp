@@ -25,6 +25,7 @@ namespace heed {
 namespace {
 
 constexpr const char* op = "cross_entropy";
+constexpr std::int64_t cache_bytes = 32 << 20;  // what no cache of a core's group is expected to hold
 
 // Coefficients of −lp[c] in one row: `hit` for the target class, `spread · w_c` for every class.
 struct RowTerms {
@@ -139,14 +140,17 @@ struct CrossEntropyVjp {
     context.set(0, mul(sub(mul(p, total), a), unsqueeze(context.cotangent(), 1)));
   }
 
+  // Over the logits where nobody else will read them: with a large vocabulary they are most of a model's memory.
   template <class T>
   void fused(VjpContext& context) const {
     const Tensor x = contiguous(context.unpack(logits).detach());
     const Tensor dl = contiguous(context.cotangent());
     const Tensor m = context.unpack(max);
     const Tensor s = context.unpack(sum);
-    Tensor dx = empty(x.shape(), x.dtype());
+    const bool overwrites = context.may_overwrite(logits);
+    Tensor dx = overwrites ? x : empty(x.shape(), x.dtype());
     const std::int64_t n = classes.count;
+    const bool past_caches = !overwrites && x.numel() * std::int64_t{sizeof(T)} > cache_bytes;
     const T* px = x.data<T>();
     T* out = dx.mutable_data<T>();
     parallel_for(x.size(0), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
@@ -160,7 +164,8 @@ struct CrossEntropyVjp {
         }
         const double g = static_cast<double>(dl.data<T>()[r]);
         kernels::exp_scale_row(px + r * n, row, n, m.data<T>()[r],
-                               static_cast<T>(g * terms.total / static_cast<double>(s.data<T>()[r])));
+                               static_cast<T>(g * terms.total / static_cast<double>(s.data<T>()[r])),
+                               past_caches && terms.spread == 0);
         if (terms.spread != 0) {
           for (std::int64_t c = 0; c < n; ++c)
             row[c] -= static_cast<T>(g * terms.spread * classes.weight_of(c));

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include <heed/ops/kernels/rows.h>
@@ -8,6 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/kernels/rows.cpp"
 #include <hwy/foreach_target.h>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include <hwy/contrib/math/math-inl.h>
 #include <heed/ops/kernels/lanes-inl.h>
@@ -73,18 +76,47 @@ HWY_INLINE void log_softmax_vjp(const T* y, const T* dy, T* dx, std::int64_t row
   }
 }
 
+// A piece of a row at a time, so that its second reading finds it in the nearest cache; where the maximum grows, what was
+// added up before shrinks.
 template <class T>
 HWY_INLINE void max_and_sum(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {
   const hn::ScalableTag<T> d;
+  constexpr std::int64_t piece = 2048;
+  constexpr T closed = -std::numeric_limits<T>::infinity();
   for (std::int64_t r = 0; r < rows; ++r, x += n) {
-    max[r] = row_max(d, x, n);
-    sum[r] = exp_sum(d, x, static_cast<T*>(nullptr), max[r], n);
+    T top = closed;
+    T total = 0;
+    for (std::int64_t i = 0; i < n; i += piece) {
+      const std::int64_t count = std::min(piece, n - i);
+      const T here = row_max(d, x + i, count);
+      if (here == closed) continue;
+      if (!(here <= top)) {
+        total *= std::exp(top - here);
+        top = here;
+      }
+      total += exp_sum(d, x + i, static_cast<T*>(nullptr), top, count);
+    }
+    max[r] = top;
+    sum[r] = top == closed ? std::numeric_limits<T>::quiet_NaN() : total;
   }
 }
 
+// Results that no cache will hold go past it: a write need not read its line first.
 template <class T>
-HWY_INLINE void exp_scale(const T* x, T* y, std::int64_t n, T max, T scale) {
+HWY_INLINE void exp_scale(const T* x, T* y, std::int64_t n, T max, T scale, bool past_caches) {
   const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if (past_caches && reinterpret_cast<std::uintptr_t>(y) % (sizeof(T) * hn::Lanes(d)) == 0) {
+    const std::int64_t whole = n - n % lanes;
+    for (std::int64_t i = 0; i < whole; i += lanes) {
+      const auto e = exp_below_zero(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
+      hn::Stream(hn::Mul(e, hn::Set(d, scale)), d, y + i);
+    }
+    hwy::FlushStream();
+    x += whole;
+    y += whole;
+    n -= whole;
+  }
   exp_sum(d, x, y, max, n, scale);
 }
 
@@ -180,7 +212,9 @@ HWY_INLINE void norm_vjp(const NormRows<T>& a, const T* mean, const T* rstd, con
   void max_and_sum_##S(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {                     \
     max_and_sum(x, max, sum, rows, n);                                                                      \
   }                                                                                                         \
-  void exp_scale_##S(const T* x, T* y, std::int64_t n, T max, T scale) { exp_scale(x, y, n, max, scale); }  \
+  void exp_scale_##S(const T* x, T* y, std::int64_t n, T max, T scale, bool past_caches) {                  \
+    exp_scale(x, y, n, max, scale, past_caches);                                                            \
+  }                                                                                                         \
   void norm_##S(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {       \
     norm(a, y, mean, rstd, begin, end);                                                                     \
   }                                                                                                         \
@@ -229,8 +263,8 @@ namespace heed::kernels {
     HWY_DYNAMIC_DISPATCH(max_and_sum_##S)(x, max, sum, rows, n);                                         \
   }                                                                                                      \
   template <>                                                                                            \
-  void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale) {                                 \
-    HWY_DYNAMIC_DISPATCH(exp_scale_##S)(x, y, n, max, scale);                                            \
+  void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale, bool past_caches) {               \
+    HWY_DYNAMIC_DISPATCH(exp_scale_##S)(x, y, n, max, scale, past_caches);                               \
   }                                                                                                      \
   template <>                                                                                            \
   void norm_rows(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end) {   \

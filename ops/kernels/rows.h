@@ -23,13 +23,13 @@ void softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::in
 template <class T>
 void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n);
 
-/// max[r] and sum[r] = Σ exp(x − max[r]).
+/// max[r] and sum[r] = Σ exp(x − max[r]). A row of −inf alone gives −inf and NaN.
 template <class T>
 void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n);
 
-/// y = scale · exp(x − max) for one row.
+/// y = scale · exp(x − max) for one row. y may be x unless `past_caches`: so go results too large to be kept there.
 template <class T>
-void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale);
+void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale, bool past_caches = false);
 
 /// Operands of layer_norm and rms_norm; `center` tells them apart. weight and bias may be null.
 template <class T>

@@ -3,9 +3,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <heed/core/allocator.h>
 #include <heed/core/backward.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
+#include <heed/ops/arithmetic.h>
 #include <heed/ops/cross_entropy.h>
 
 #include "../support/op_case.h"
@@ -219,4 +221,43 @@ TEST_CASE("accumulation over micro-batches divides once by the total weight", "[
   REQUIRE(b.weight == 2);
   const double joined = (a.sum.item<double>() + b.sum.item<double>()) / (a.weight + b.weight);
   REQUIRE(joined == Approx(cross_entropy(x, y).item<double>()).epsilon(1e-14));
+}
+
+TEST_CASE("the gradient is written over logits that nobody else holds, with the same bits") {
+  constexpr std::int64_t rows = 64, classes = 4096, bytes = rows * classes * 4;
+  Generator generator(5);
+  const Tensor x = randn({rows, classes}, generator).set_requires_grad();
+  const Tensor y = randint(0, classes, {rows}, generator);
+  const CrossEntropyOptions options{.ignore_index = 7, .label_smoothing = GENERATE(0.0, 0.1)};
+  const auto gradient_of = [&](const Tensor& loss, bool retain) {
+    Tensor scale = x;
+    scale.zero_grad();
+    backward(loss, {.retain_graph = retain});
+    return x.grad();
+  };
+
+  Tensor held = mul(x, 2);
+  const Tensor loss = cross_entropy(held, y, options);
+  const Tensor kept = gradient_of(loss, true);
+  REQUIRE(kept.to_vector<float>() == gradient_of(loss, false).to_vector<float>());
+  REQUIRE(held.to_vector<float>() == mul(x.detach(), 2).to_vector<float>());
+
+  held = Tensor();
+  const Tensor alone = cross_entropy(mul(x, 2), y, options);
+  reset_peak_bytes();
+  const std::int64_t before = memory_stats().live;
+  const Tensor over = gradient_of(alone, false);
+  REQUIRE(over.to_vector<float>() == kept.to_vector<float>());
+  // The logits' own bytes carry their gradient; the second array is the gradient of x, which replaces an older one.
+  REQUIRE(memory_stats().peak - before < bytes / 2);
+}
+
+TEST_CASE("a maximum that grows along a long row rescales what was added up") {
+  std::vector<double> row(5000, -inf);
+  for (std::size_t i = 2500; i < 5000; ++i) row[i] = static_cast<double>(i) * 0.25 - 900;
+  const Tensor x = tensor(row, {1, 5000});
+  const Tensor y = tensor<std::int64_t>({4999});
+  // Σ e^(−k/4) to its last bit: the row is longer than e^−745.
+  REQUIRE(cross_entropy(x, y).item<double>() == Approx(-std::log1p(-std::exp(-0.25))).epsilon(1e-13));
+  REQUIRE(std::isnan(cross_entropy(tensor(std::vector<double>(5000, -inf), {1, 5000}), y).item<double>()));
 }
