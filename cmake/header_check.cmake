@@ -6,7 +6,8 @@ foreach(kind IN ITEMS OP HELPER)
 endforeach()
 
 set(heed_header_units)
-foreach(header IN LISTS heed_all_headers ITEMS "${heed_SOURCE_DIR}/ops.h" "${heed_SOURCE_DIR}/heed.h")
+foreach(header IN LISTS heed_all_headers ITEMS "${heed_SOURCE_DIR}/ops.h" "${heed_SOURCE_DIR}/heed.h"
+        "${heed_SOURCE_DIR}/version.h")
   file(RELATIVE_PATH header "${heed_SOURCE_DIR}" "${header}")
   string(MAKE_C_IDENTIFIER "${header}" unit)
   set(unit "${heed_generated_dir}/header_check/${unit}.cpp")

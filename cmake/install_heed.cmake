@@ -11,6 +11,7 @@ install(DIRECTORY core ops nn io check train
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heed"
   FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE)
 install(FILES "${heed_generated_dir}/include/heed/heed.h" "${heed_generated_dir}/include/heed/ops.h"
+              "${heed_generated_dir}/include/heed/version.h"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heed")
 
 # A static heed needs its dependencies on the user's link line, a shared one brings them along.

@@ -24,8 +24,15 @@ function(heed_library_defaults target)
   if(heed_has_mpi)
     target_link_libraries(${target} PRIVATE $<LINK_ONLY:MPI::MPI_CXX>)
   endif()
+  # While the major version is 0, every minor one may change the interface, and is a library of its own.
   set_target_properties(${target} PROPERTIES
-    VERSION ${heed_VERSION} SOVERSION ${heed_VERSION_MAJOR} POSITION_INDEPENDENT_CODE ON)
+    VERSION ${heed_VERSION} SOVERSION ${heed_VERSION_MAJOR}.${heed_VERSION_MINOR}
+    POSITION_INDEPENDENT_CODE ON VISIBILITY_INLINES_HIDDEN ON DEFINE_SYMBOL ""
+    LINK_DEPENDS "${heed_SOURCE_DIR}/cmake/heed.map")
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    target_link_options(${target} PRIVATE "LINKER:--version-script=${heed_SOURCE_DIR}/cmake/heed.map")
+  endif()
 endfunction()
 
 # The sources of one room, and its headers for the umbrella.

@@ -1,4 +1,4 @@
-# Writes <heed/ops.h>, <heed/heed.h> and, for the tests alone, exported_ops.inc.
+# Writes <heed/version.h>, <heed/ops.h>, <heed/heed.h> and, for the tests alone, exported_ops.inc.
 function(heed_write_umbrella path title headers)
   set(includes "")
   foreach(header IN LISTS headers)
@@ -16,7 +16,14 @@ function(heed_write_umbrella_headers)
   list(SORT op_headers)
   list(SORT all_headers)
   heed_write_umbrella(ops.h "Every operation of heed." "${op_headers}")
-  heed_write_umbrella(heed.h "All of heed." "${all_headers}")
+  heed_write_umbrella(heed.h "All of heed." "${all_headers};${heed_SOURCE_DIR}/version.h")
+  configure_file("${heed_SOURCE_DIR}/cmake/version.h.in" "${heed_generated_dir}/include/heed/version.h" @ONLY)
+  file(CONFIGURE OUTPUT "${heed_generated_dir}/version.cpp" CONTENT [[
+#include <heed/version.h>
+
+std::string_view heed::version() noexcept { return HEED_VERSION_STRING; }
+]] @ONLY)
+  target_sources(heed PRIVATE "${heed_generated_dir}/version.cpp")
 
   get_property(exported GLOBAL PROPERTY HEED_EXPORTED_OPS)
   list(JOIN exported "\n" exported)

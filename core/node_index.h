@@ -14,7 +14,7 @@ class Node;
 /// numbers.
 class NodeIndex {
  public:
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t none = (std::numeric_limits<std::uint32_t>::max)();
 
   /// The number of `node`, `number` if it is new; and whether it is.
   std::pair<std::uint32_t, bool> insert(const Node* node, std::uint32_t number) {

@@ -4,6 +4,12 @@
 
 #include <heed/core/tensor.h>
 
+// Some headers define macros of these names; they must not reach the declarations.
+#pragma push_macro("max")
+#pragma push_macro("min")
+#undef max
+#undef min
+
 namespace heed {
 
 /// Values with the positions (i64) they were found at.
@@ -45,3 +51,6 @@ Tensor argmax(const Tensor& x, std::int64_t axis, bool keepdim = false);
 Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim = false);
 
 }  // namespace heed
+
+#pragma pop_macro("min")
+#pragma pop_macro("max")

@@ -110,9 +110,9 @@ void reduce(const Tensor& x, const ReduceAxes& axes, const Rule& rule) {
   std::vector<Acc> parts(static_cast<std::size_t>(down > 1 ? down * outputs : 0));
   parallel_chunks(across * down, [&](std::int64_t chunk) {
     const std::int64_t ob = chunk % across * block.outputs;
-    const std::int64_t oe = std::min(ob + block.outputs, outputs);
+    const std::int64_t oe = (std::min)(ob + block.outputs, outputs);
     const std::int64_t nb = chunk / across * block.elements;
-    const std::int64_t ne = std::min(nb + block.elements, elements);
+    const std::int64_t ne = (std::min)(nb + block.elements, elements);
     std::vector<Acc> acc;
     acc.reserve(static_cast<std::size_t>(oe - ob));
     for (std::int64_t o = ob; o < oe; ++o) acc.push_back(rule.start(o));

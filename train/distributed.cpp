@@ -91,12 +91,12 @@ double World::sum(double value) const {
   return total;
 }
 
-std::int64_t World::max(std::int64_t value) const {
+std::int64_t World::largest(std::int64_t value) const {
   const auto all = gathered(value);
   return *std::max_element(all.begin(), all.end());
 }
 
-bool World::all(bool holds) const { return max(holds ? 0 : 1) == 0; }
+bool World::all(bool holds) const { return largest(holds ? 0 : 1) == 0; }
 
 void World::broadcast(const nn::NamedTensors& tensors) const {
   if (!communicator_) return;

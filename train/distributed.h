@@ -50,7 +50,7 @@ class World {
   /// Collective. Over the ranks in their order, so always with the same bits.
   std::int64_t sum(std::int64_t value) const;
   double sum(double value) const;
-  std::int64_t max(std::int64_t value) const;
+  std::int64_t largest(std::int64_t value) const;
   /// Collective. Whether it holds on every rank.
   bool all(bool holds) const;
 

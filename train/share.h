@@ -12,7 +12,7 @@ struct Share {
   std::int64_t of = 1;
 
   /// Where this part of `total` things begins, and how many they are.
-  std::int64_t first(std::int64_t total) const { return part * (total / of) + std::min(part, total % of); }
+  std::int64_t first(std::int64_t total) const { return part * (total / of) + (std::min)(part, total % of); }
   std::int64_t count(std::int64_t total) const { return total / of + (part < total % of ? 1 : 0); }
 };
 

@@ -101,7 +101,7 @@ int train_model(const TrainOptions& given, const World& world) {
     if (validation_loss && run.stopping) stopped = run.stopping->observe(*validation_loss);
     const bool best = validation_loss && o.checkpoint_every > 0;
     if (best || due(run.step, o.checkpoint_every)) save(validation_loss);
-    if (const std::int64_t signal = world.max(interrupt.signal()); signal != 0) {
+    if (const std::int64_t signal = world.largest(interrupt.signal()); signal != 0) {
       monitor.end_line();
       fmt::print("stopped   after step {}, saved {}\n", run.step, save(validation_loss));
       return kSignalStatus + static_cast<int>(signal);

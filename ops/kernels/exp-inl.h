@@ -26,9 +26,9 @@ HWY_INLINE ExpParts<D> exp_parts(D d, hn::Vec<D> x) {
   const auto magic = hn::Set(d, 12582912.0f);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const auto n = hn::Sub(shifted, magic);
-  // ln 2 as a sum of two floats.
-  auto r = hn::NegMulAdd(n, hn::Set(d, 0.693147182f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -1.90465421e-9f), r);
+  // ln 2 in two parts, the first so short that its product with n is exact: targets without a fused multiply-add need that.
+  auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
   // Minimax polynomial of (e^r − 1 − r) / r² on |r| <= ln 2 / 2 (Cephes, expf).
   auto p = hn::MulAdd(hn::Set(d, 1.9875691500e-4f), r, hn::Set(d, 1.3981999507e-3f));
   p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3f));

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Installs heed, moves the prefix, and builds examples/consumer against it in the three ways a stranger may:
-# find_package, pkg-config, subdirectory.   usage: consumer_test.sh HEED_SOURCE HEED_BUILD COMPILER
+# Installs heed, moves the prefix, and builds examples/consumer against it in the ways a stranger may: find_package,
+# pkg-config, subdirectory; with a static and with a shared heed; after hostile macros and under hostile flags. Then what a
+# shared heed shows, and the budgets of the header and of tiny_lm.   usage: consumer_test.sh HEED_SOURCE HEED_BUILD COMPILER
+# [report-50]
 set -euo pipefail
 source=$1 build=$2 compiler=$3
 # Always the same folder, so that ccache knows the library's sources again.
@@ -37,16 +39,52 @@ pc=$(find "$work/prefix" -name heed.pc)
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs heed)"
-LD_RUN_PATH=$(pkg-config --variable=libdir heed) \
-  "$compiler" -std=c++20 "$source/examples/consumer/main.cpp" "${flags[@]}" -o "$work/consumer"
+LD_RUN_PATH=$(pkg-config --variable=libdir heed)
+export LD_RUN_PATH
+"$compiler" -std=c++20 "$source/examples/consumer/main.cpp" "${flags[@]}" -o "$work/consumer"
 "$work/consumer"
 
-echo "== subdirectory"
+echo "== macros named LOG, CHECK, ERROR, min and max; -ffast-math; C++23"
+"$compiler" -std=c++2b -O2 -ffast-math "$source/tests/consumer/hostile.cpp" "${flags[@]}" -o "$work/hostile"
+"$work/hostile"
+
+echo "== the header's lines beyond those of the standard library"
+lines=$("$compiler" -std=c++20 -E -x c++ "-I$work/prefix/include" - <<<'#include <heed/heed.h>' |
+  awk '/^# [0-9]+ "/ { ours = $3 ~ /heed/ } !/^#/ && ours { ++count } END { print count + 0 }')
+echo "$lines lines"
+((lines > 1000 && lines <= 20000)) || { echo "not between 1000 and 20 000" >&2; exit 1; }
+
+if [[ -e "$build/bin/tiny_lm" ]]; then
+  echo "== the size of tiny_lm without debugging information"
+  strip -o "$work/tiny_lm" "$build/bin/tiny_lm"
+  bytes=$(stat -c %s "$work/tiny_lm")
+  echo "$bytes bytes"
+  ((bytes <= 8000000)) || { echo "more than 8 MB" >&2; exit 1; }
+fi
+
+echo "== subdirectory, shared"
 # Compiles all of heed once more, so without optimising.
-configure subdirectory -DHEED_SOURCE="$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+configure subdirectory -DHEED_SOURCE="$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
+  -DBUILD_SHARED_LIBS=ON -DHEED_INSTALL=ON
 for folder in tests bench examples; do
   if [[ -e "$work/subdirectory/heed/$folder" ]]; then
     echo "as a subdirectory heed builds its $folder" >&2
     exit 1
   fi
 done
+
+echo "== find_package, shared, from a moved prefix"
+cmake --install "$work/subdirectory" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/shared"
+configure shared_package -DCMAKE_PREFIX_PATH="$work/shared"
+library=$(find "$work/shared" -name 'libheed.so.*.*.*')
+objdump -p "$library" | grep SONAME
+if nm -D --defined-only "$library" | awk '{ print $NF }' |
+  grep -vE '^_Z(N|NK|NO|NKO|NR|NKR|TIN|TSN|TVN|TTN|GVN|GVZN|GVZNK|ZN|ZNK|THN|TWN|Thn.*_N|Tv.*_N)4heed'; then
+  echo "the names above are not heed's, but the shared library shows them" >&2
+  exit 1
+fi
+if nm -D --defined-only "$library" | grep ' _ZN4heed7kernels'; then
+  echo "the shared library shows the kernels above" >&2
+  exit 1
+fi

@@ -37,7 +37,7 @@ TEST_CASE("sums, maxima and agreement are the same on every rank") {
   const std::int64_t r = world().rank();
   REQUIRE(r < n);
   CHECK(world().sum(r + 1) == n * (n + 1) / 2);
-  CHECK(world().max(10 * r) == 10 * (n - 1));
+  CHECK(world().largest(10 * r) == 10 * (n - 1));
   CHECK(world().all(true));
   CHECK(world().all(r != n - 1) == false);
   // In the order of the ranks: 1e16 swallows each 1 that comes after it.
