@@ -21,16 +21,16 @@ std::atomic<std::int64_t> most{0};
 std::atomic<std::int64_t> start{0};
 std::atomic<std::int64_t> largest{0};
 
+}  // namespace
+
+#if HEED_COUNTS_ALLOCATIONS
+namespace {
+
 void raise(std::atomic<std::int64_t>& top, std::int64_t value) {
   std::int64_t seen = top.load();
   while (value > seen && !top.compare_exchange_weak(seen, value)) {
   }
 }
-
-}  // namespace
-
-#if HEED_COUNTS_ALLOCATIONS
-namespace {
 
 void* counted(void* block) {
   if (block == nullptr) throw std::bad_alloc();
