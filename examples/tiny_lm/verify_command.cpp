@@ -1,18 +1,16 @@
 #include "verify_command.h"
 
 #include <cstdio>
-#include <cstring>
 #include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <heed/core/error.h>
 #include <heed/core/parallel.h>
-#include <heed/io/read_file.h>
 #include <heed/train/step_trace.h>
 
+#include "run_trace.h"
 #include "text_data.h"
 #include "training_run.h"
 
@@ -47,16 +45,6 @@ struct VerifiedRun {
   std::vector<train::StepTrace> steps;
 };
 
-void take_steps(TrainingRun& run, std::int64_t end, std::vector<train::StepTrace>& steps) {
-  train::StepTracer tracer;
-  const StepWatch watch = {.begin = {}, .gradients_are_there = [&] { tracer.add_gradients(run.parameters); }};
-  while (run.step < end) {
-    tracer.add("loss", run.train_step(watch).loss);
-    tracer.add_parameters(run.parameters);
-    steps.push_back(tracer.take());
-  }
-}
-
 std::vector<train::StepTrace> trace(const TrainOptions& o, const TextData& text, const train::World& world,
                                     bool interrupted) {
   std::vector<train::StepTrace> steps;
@@ -70,23 +58,6 @@ std::vector<train::StepTrace> trace(const TrainOptions& o, const TextData& text,
   }
   take_steps(*run, o.steps, steps);
   return steps;
-}
-
-// Over the losses of all steps, the gradients of the last one and the parameters after it.
-std::string hash_of(const std::vector<train::StepTrace>& steps) {
-  heed::io::Checksum checksum;
-  for (const train::StepTrace& step : steps) {
-    const bool last = &step == &steps.back();
-    for (const train::TracedValue& value : step) {
-      const std::string_view what = value.what;
-      if (what != "loss" && !(last && (what.starts_with("gradient of ") || what.starts_with("parameter "))))
-        continue;
-      char bytes[sizeof value.checksum];
-      std::memcpy(bytes, &value.checksum, sizeof bytes);
-      checksum.add({bytes, sizeof bytes});
-    }
-  }
-  return fmt::format("{:016x}", checksum.value());
 }
 
 TrainOptions without_files(TrainOptions o) {

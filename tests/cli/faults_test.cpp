@@ -22,6 +22,7 @@
 #include <heed/ops/exp_log.h>
 #include <heed/ops/slice.h>
 #include <heed/ops/sum.h>
+#include <heed/tests/support/resident.h>
 #include <heed/tests/support/user_threads.h>
 #include <heed/train/evaluate.h>
 
@@ -31,18 +32,10 @@ namespace fs = std::filesystem;
 using Catch::Contains;
 
 using heed::test::failures;
+using heed::test::sanitized;
 using heed::test::user_threads;
 
 namespace {
-
-// A sanitizer's shadow memory is beyond any limit on the address space.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
 
 const std::string kTiny = " --layers 1 --heads 2 --embd 16 --context 16 --warmup 1 --eval-every 0";
 

@@ -1,15 +1,12 @@
-#include <cstdlib>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <malloc.h>
-#include <unistd.h>
 
 #include <heed/core/allocator.h>
 #include <heed/core/node.h>
 #include <heed/core/random.h>
+#include <heed/tests/support/resident.h>
 
 #include "local_ops.h"
 
@@ -17,23 +14,6 @@ using namespace heed;
 using namespace heed::test;
 
 namespace {
-
-std::int64_t resident_bytes() {
-  malloc_trim(0);
-  std::ifstream file("/proc/self/statm");
-  std::int64_t pages = 0;
-  file >> pages >> pages;
-  return pages * sysconf(_SC_PAGESIZE);
-}
-
-// A sanitizer keeps freed memory in quarantine, so resident memory says nothing there.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
 
 struct Net {
   Tensor w1;
