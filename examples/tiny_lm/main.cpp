@@ -49,10 +49,19 @@ struct Command {
   tiny_lm::TrainOptions* settings = nullptr;  // that a file may give, too
 };
 
-// A mapped file that somebody cuts meanwhile is noticed where its bytes are used, far from any throw.
+std::string speaker = "tiny_lm: ";  // what complaints begin with
+
+void set_speaker(const World& world) {
+  if (world.size() > 1) speaker = fmt::format("tiny_lm: rank {} of {}: ", world.rank(), world.size());
+}
+
+// A mapped file that somebody cuts meanwhile is noticed where its bytes are used, far from any throw. mpirun ends the
+// other ranks.
 extern "C" void end_at_cut_file(int) {
-  constexpr std::string_view message = "tiny_lm: a file became shorter while it was read\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message.data(), message.size());
+  constexpr std::string_view message = "a file became shorter while it was read\n";
+  for (const std::string_view part : {std::string_view(speaker), message}) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part.data(), part.size());
+  }
   ::_exit(kFailure);
 }
 
@@ -60,13 +69,11 @@ extern "C" void end_at_cut_file(int) {
 // them.
 int complain(const World* world, std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
-  if (world == nullptr || world->size() == 1) {
-    fmt::print(stderr, "tiny_lm: {}\n", message);
-    return status;
-  }
-  if (world->rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const bool alone = world == nullptr || world->size() == 1;
+  if (!alone && world->rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   std::fflush(stdout);
-  fmt::print(stderr, "tiny_lm: rank {} of {}: {}\n", world->rank(), world->size(), message);
+  fmt::print(stderr, "{}{}\n", speaker, message);
+  if (alone) return status;
   world->abort(status);
 }
 
@@ -162,6 +169,7 @@ int main(int argc, char** argv) {
   std::signal(SIGBUS, end_at_cut_file);
   return guarded(nullptr, [&] {
     const World world;
+    set_speaker(world);
     return guarded(&world, [&] { return run(argc, argv, world); });
   });
 }

@@ -1,5 +1,6 @@
 // Whole jobs: mpirun -n N tiny_lm train, and what goes wrong with one of its ranks.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../cli/program.h"
+#include "../support/resident.h"
 
 namespace fs = std::filesystem;
 using Catch::Contains;
@@ -25,8 +27,13 @@ const std::string kProgram = "'" HEED_BIN_DIR "/tiny_lm' ";
 // 30 seconds are what a job may take to end, whatever happens.
 std::string mpirun(int ranks) { return "timeout -k 1 30 " HEED_MPIRUN " -n " + std::to_string(ranks) + " "; }
 
+std::string train_on(const std::string& data, const Folder& folder, const std::string& run,
+                     const std::string& rest) {
+  return "train " + data + " --out '" + (folder / run) + "'" + kTiny + rest;
+}
+
 std::string train(const Folder& folder, const std::string& run, const std::string& rest) {
-  return "train --data '" + (folder / "text.txt") + "' --out '" + (folder / run) + "'" + kTiny + rest;
+  return train_on("--data '" + (folder / "text.txt") + "'", folder, run, rest);
 }
 
 Outcome ranks(int count, const Folder& folder, const std::string& arguments) {
@@ -70,14 +77,17 @@ bool no_litter(const std::string& run) {
   return true;
 }
 
-// A job of two ranks, the second of which leaves its number in a file. Once there is a checkpoint, `strike` is called with
-// the numbers of mpirun and of that rank.
+// A job of two ranks, which run in the folders `homes` and train on the `data` of these flags; the second leaves its number in a file. Once
+// there is a checkpoint, `strike` is called with the numbers of mpirun and of that rank.
 template <class Strike>
-Outcome struck(const Folder& folder, Strike&& strike) {
-  const std::string arguments = train(folder, "run", " --steps 10000000 --eval-every 0 --checkpoint-every 3");
-  const std::string job = "echo $$ >'" + (folder / "mpirun") + "'; exec " HEED_MPIRUN " -n 1 " + kProgram +
-                          arguments + " : -n 1 sh -c 'echo $$ >\"$0\"; exec \"$@\"' '" + (folder / "second") +
-                          "' " + kProgram + arguments;
+Outcome struck(const Folder& folder, const std::string& data, const std::array<std::string, 2>& homes,
+               Strike&& strike) {
+  const std::string arguments =
+      train_on(data, folder, "run", " --steps 10000000 --eval-every 0 --checkpoint-every 3");
+  const std::string job = "echo $$ >'" + (folder / "mpirun") + "'; exec " HEED_MPIRUN " -wdir '" + homes[0] +
+                          "' -n 1 " + kProgram + arguments + " : -wdir '" + homes[1] +
+                          "' -n 1 sh -c 'echo $$ >\"$0\"; exec \"$@\"' '" + (folder / "second") + "' " +
+                          kProgram + arguments;
   Outcome outcome{};
   std::thread runner([&] {
     const std::string command = "timeout -k 1 30 sh -c '" +
@@ -100,10 +110,35 @@ Outcome struck(const Folder& folder, Strike&& strike) {
   return outcome;
 }
 
-// What a job left can be taken up by one process.
-void check_resumes(const Folder& folder) {
+template <class Strike>
+Outcome struck(const Folder& folder, Strike&& strike) {
+  put(folder / "text.txt", sample_text());
+  return struck(folder, "--data text.txt", {folder.path.string(), folder.path.string()},
+                std::forward<Strike>(strike));
+}
+
+// Processes that were told of the folder and are there still, half a minute after the job at the latest.
+int orphans(const Folder& folder) {
+  for (int tries = 0;; ++tries) {
+    int count = 0;
+    std::error_code gone;
+    for (const auto& process : fs::directory_iterator("/proc")) {
+      const std::string told = contents(process.path() / "cmdline");
+      if (told.find("tiny_lm") != std::string::npos && told.find(folder.path.string()) != std::string::npos)
+        ++count;
+    }
+    if (count == 0 || tries == 300) return count;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+// What a job left is whole and can be taken up by one process.
+void check_resumes(const Folder& folder, const std::string& home) {
+  CHECK(orphans(folder) == 0);
   CHECK(no_litter(folder / "run"));
-  const Outcome resumed = tiny_lm(folder, "train --resume --out '" + (folder / "run") + "' --steps 1");
+  CHECK_FALSE(losses(folder / "run").empty());
+  const Outcome resumed =
+      tiny_lm(folder, "train --resume --out '" + (folder / "run") + "' --steps 1", "cd '" + home + "'; ");
   CHECK(resumed.status == 0);
   CHECK_THAT(resumed.out, Contains("resume    from step "));
   CHECK_THAT(resumed.err, !Contains("passed over"));
@@ -231,20 +266,57 @@ TEST_CASE("an exception that leaves one rank ends the job", "[report-50]") {
 
 TEST_CASE("a killed rank ends the job and costs no checkpoint", "[report-42][report-50]") {
   const Folder folder;
-  put(folder / "text.txt", sample_text());
   const Outcome outcome = struck(folder, [](int, int second) { ::kill(second, SIGKILL); });
   CHECK(outcome.status == 128 + SIGKILL);
   CHECK_THAT(outcome.err, Contains("exited on signal 9"));
-  check_resumes(folder);
+  check_resumes(folder, folder.path.string());
+}
+
+TEST_CASE("a rank that finds no memory within a step ends the job, with its number",
+          "[report-42][report-50]") {
+  if (heed::test::sanitized) return;
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  REQUIRE(ranks(2, folder, train(folder, "run", " --steps 4 --checkpoint-every 2 --threads 1")).status == 0);
+  // The second rank alone has a limit, in which it begins and takes steps; but not steps of 32768 windows, which need
+  // about 1 GiB.
+  const auto limited = [&](const std::string& rest) {
+    const std::string job = kProgram + "train --resume --out '" + (folder / "run") + "'" + rest;
+    const std::string arguments = job.substr(kProgram.size());
+    return tiny_lm(folder, arguments + " : -n 1 sh -c 'ulimit -v 524288; exec \"$@\"' limited " + job,
+                   "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 " + mpirun(1));
+  };
+  const Outcome fits = limited(" --steps 6");
+  CAPTURE(fits.err);
+  REQUIRE(fits.status == 0);
+  const Outcome outcome = limited(" --steps 8 --batch 65536");
+  CHECK(outcome.status == 2);
+  CHECK_THAT(outcome.out, Contains("resume    from step 6"));
+  CHECK_THAT(outcome.err, Contains("tiny_lm: rank 1 of 2: not enough memory") && !Contains("rank 0 of 2"));
+  check_resumes(folder, folder.path.string());
+}
+
+TEST_CASE("a rank whose own copy of the tokens is cut ends the job, with its number",
+          "[report-42][report-50]") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  REQUIRE(tiny_lm(folder, "tokenize --data '" + (folder / "text.txt") + "' --out '" + (folder / "one") + "'")
+              .status == 0);
+  fs::copy(folder / "one", folder / "two", fs::copy_options::recursive);
+  const Outcome outcome =
+      struck(folder, "--data tokens.bin --tokenizer tokenizer.json", {folder / "one", folder / "two"},
+             [&](int, int) { fs::resize_file(folder / "two/tokens.bin", 0); });
+  CHECK(outcome.status == 1);
+  CHECK_THAT(outcome.err, Contains("tiny_lm: rank 1 of 2: a file became shorter while it was read"));
+  check_resumes(folder, folder / "one");
 }
 
 TEST_CASE("a signal to one rank or to mpirun stops all after the same step", "[report-42][report-50]") {
   const bool to_one = GENERATE(true, false);
   const Folder folder;
-  put(folder / "text.txt", sample_text());
   const int signal = to_one ? SIGTERM : SIGINT;
   const Outcome outcome = struck(folder, [&](int all, int second) { ::kill(to_one ? second : all, signal); });
   CHECK(outcome.status == (to_one ? 128 + SIGTERM : 1));  // 1: mpirun's own, when it is what was stopped
   CHECK_THAT(outcome.out, Contains("stopped   after step "));
-  check_resumes(folder);
+  check_resumes(folder, folder.path.string());
 }
