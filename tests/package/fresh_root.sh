@@ -26,9 +26,11 @@ remove_root() {
   if mountpoint -q "$root/proc"; then umount "$root/proc"; fi
   rm -rf --one-file-system "$root"
 }
+mkdir -p "$work"
+exec 8>"$work/.lock"
+flock 8  # another run may be removing its root still
 remove_root
 trap remove_root EXIT
-
 rm -f "$work"/*.log
 
 # The release and the servers that apt has here.
