@@ -30,7 +30,7 @@ using heed::test::resident_bytes;
 using heed::test::sanitized;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kWarmUp = 10;  // cycles until caches, pools and threads are what they will be
+constexpr std::size_t kWarmUp = 5;  // cycles until caches, pools and threads are what they will be
 // From 1000 cycles on, less than half a KiB a cycle of 12 steps: not one leaked node of a tape. What the test itself
 // keeps is 8 bytes a cycle.
 constexpr std::int64_t kMostGrowth = 1 << 20;
