@@ -5,6 +5,7 @@
 #include <heed/core/backward.h>
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
+#include <heed/core/fusion.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>
 #include <heed/core/vjp_context.h>
@@ -31,11 +32,13 @@ void VjpContext::set(int input, Tensor gradient) {
 }
 
 bool VjpContext::may_overwrite(const SavedTensor& saved) const {
-  return !retained_ && !recording() && saved.defined() && saved.tensor_.is_contiguous() &&
+  return !retained_ && fused() && saved.defined() && saved.tensor_.is_contiguous() &&
          saved.tensor_.owns_storage_alone();
 }
 
 bool VjpContext::recording() const { return grad_enabled(); }
+
+bool VjpContext::fused() const { return !grad_enabled() && fusion_enabled(); }
 
 Tensor VjpContext::unpack(const SavedTensor& saved) const {
   if (!saved.defined()) return {};

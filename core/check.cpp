@@ -25,17 +25,8 @@ std::string describe(const Tensor& x) {
   return x.defined() ? fmt::format("{}{}", name_of(x.dtype()), x.shape().str()) : "undefined";
 }
 
-void check_defined(std::string_view op, std::string_view name, const Tensor& x) {
-  if (!x.defined())
-    fail<ValueError>(op, "tensor is undefined", fmt::format("{} is undefined", name), "a tensor");
-}
-
-void check_floating(std::string_view op, std::string_view name, const Tensor& x) {
-  check_dtype(op, name, x, {DType::f32, DType::f64});
-}
-
-void check_numeric(std::string_view op, std::string_view name, const Tensor& x) {
-  check_dtype(op, name, x, {DType::i32, DType::i64, DType::f32, DType::f64});
+void detail::fail_undefined(std::string_view op, std::string_view name) {
+  fail<ValueError>(op, "tensor is undefined", fmt::format("{} is undefined", name), "a tensor");
 }
 
 void check_dtype(std::string_view op, std::string_view name, const Tensor& x,
@@ -44,14 +35,16 @@ void check_dtype(std::string_view op, std::string_view name, const Tensor& x,
   for (const DType d : allowed) {
     if (x.dtype() == d) return;
   }
+  detail::fail_dtype(op, name, x, allowed);
+}
+
+void detail::fail_dtype(std::string_view op, std::string_view name, const Tensor& x,
+                        std::initializer_list<DType> allowed) {
   fail<DTypeError>(op, "dtype not supported", fmt::format("{} is {}", name, describe(x)), dtypes(allowed));
 }
 
-void check_same_dtype(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
-                      const Tensor& b) {
-  check_defined(op, name_a, a);
-  check_defined(op, name_b, b);
-  if (a.dtype() == b.dtype()) return;
+void detail::fail_dtypes_differ(std::string_view op, std::string_view name_a, const Tensor& a,
+                                std::string_view name_b, const Tensor& b) {
   fail<DTypeError>(op, "dtypes differ",
                    fmt::format("{} is {} and {} is {}", name_a, describe(a), name_b, describe(b)),
                    "one dtype (use cast)");

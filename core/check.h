@@ -16,18 +16,40 @@ namespace heed {
 /// `f32[2, 3]`, for messages.
 std::string describe(const Tensor& x);
 
+namespace detail {
+[[noreturn]] void fail_undefined(std::string_view op, std::string_view name);
+[[noreturn]] void fail_dtype(std::string_view op, std::string_view name, const Tensor& x,
+                             std::initializer_list<DType> allowed);
+[[noreturn]] void fail_dtypes_differ(std::string_view op, std::string_view name_a, const Tensor& a,
+                                     std::string_view name_b, const Tensor& b);
+}  // namespace detail
+
 /// ValueError if x is undefined.
-void check_defined(std::string_view op, std::string_view name, const Tensor& x);
-/// DTypeError unless x is defined and floating.
-void check_floating(std::string_view op, std::string_view name, const Tensor& x);
-/// DTypeError unless x is defined and i32, i64, f32 or f64.
-void check_numeric(std::string_view op, std::string_view name, const Tensor& x);
+inline void check_defined(std::string_view op, std::string_view name, const Tensor& x) {
+  if (!x.defined()) [[unlikely]]
+    detail::fail_undefined(op, name);
+}
 /// DTypeError unless x is defined and of one of `allowed`.
 void check_dtype(std::string_view op, std::string_view name, const Tensor& x,
                  std::initializer_list<DType> allowed);
+/// DTypeError unless x is defined and floating.
+inline void check_floating(std::string_view op, std::string_view name, const Tensor& x) {
+  if (!x.defined() || !is_floating(x.dtype())) [[unlikely]]
+    check_dtype(op, name, x, {DType::f32, DType::f64});
+}
+/// DTypeError unless x is defined and i32, i64, f32 or f64.
+inline void check_numeric(std::string_view op, std::string_view name, const Tensor& x) {
+  if (!x.defined() || x.dtype() != DType::f32) [[unlikely]]
+    check_dtype(op, name, x, {DType::i32, DType::i64, DType::f32, DType::f64});
+}
 /// DTypeError, with a hint to cast, unless both are defined and of one dtype.
-void check_same_dtype(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
-                      const Tensor& b);
+inline void check_same_dtype(std::string_view op, std::string_view name_a, const Tensor& a,
+                             std::string_view name_b, const Tensor& b) {
+  check_defined(op, name_a, a);
+  check_defined(op, name_b, b);
+  if (a.dtype() != b.dtype()) [[unlikely]]
+    detail::fail_dtypes_differ(op, name_a, a, name_b, b);
+}
 /// ShapeError unless the shapes are equal.
 void check_same_shape(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
                       const Tensor& b);

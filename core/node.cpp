@@ -72,14 +72,19 @@ void Node::release() {
   set_saved_bytes(0);
 }
 
+Node::More& Node::more() {
+  if (!more_) more_ = std::make_unique<More>();
+  return *more_;
+}
+
 void Node::add_edge(Edge edge) {
   if (edge_count_ < inline_edges) {
     edges_[edge_count_] = std::move(edge);
   } else {
     if (edge_count_ == inline_edges) {
-      for (Edge& e : edges_) more_edges_.push_back(std::move(e));
+      for (Edge& e : edges_) more().edges.push_back(std::move(e));
     }
-    more_edges_.push_back(std::move(edge));
+    more().edges.push_back(std::move(edge));
   }
   ++edge_count_;
 }
@@ -88,8 +93,8 @@ void Node::add_output(OutputMeta meta) {
   if (output_count_ == 0) {
     output_ = std::move(meta);
   } else {
-    if (output_count_ == 1) more_outputs_.push_back(output_);
-    more_outputs_.push_back(std::move(meta));
+    if (output_count_ == 1) more().outputs.push_back(output_);
+    more().outputs.push_back(std::move(meta));
   }
   ++output_count_;
 }

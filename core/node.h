@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -69,24 +70,31 @@ class Node : public RefCounted, public Pooled {
   virtual void release_saved() = 0;
 
  private:
-  const Edge* edge_data() const { return edge_count_ > inline_edges ? more_edges_.data() : edges_.data(); }
-  const OutputMeta* output_data() const { return output_count_ > 1 ? more_outputs_.data() : &output_; }
+  // Of operations with more inputs or outputs than lie in the node: all of them.
+  struct More {
+    std::vector<Edge> edges;
+    std::vector<OutputMeta> outputs;
+  };
+  More& more();
+  const Edge* edge_data() const { return edge_count_ > inline_edges ? more_->edges.data() : edges_.data(); }
+  const OutputMeta* output_data() const { return output_count_ > 1 ? more_->outputs.data() : &output_; }
 
   static constexpr std::uint32_t inline_edges = 2;
+  std::uint32_t ledger_ = 0;
   const char* op_;
   const ScopeName* scope_;
-  std::uint64_t order_;
-  Node* next_dead_ = nullptr;
+  union {
+    std::uint64_t order_;
+    Node* next_dead_;  ///< of a node that nobody holds any more
+  };
   std::int64_t saved_bytes_ = 0;
   std::uint32_t edge_count_ = 0;
-  std::uint32_t output_count_ = 0;
-  std::uint32_t ledger_ = 0;
+  std::uint16_t output_count_ = 0;
   bool released_ = false;
   std::atomic<detail::HookList*> hooks_{nullptr};
   std::array<Edge, inline_edges> edges_;
-  std::vector<Edge> more_edges_;
+  std::unique_ptr<More> more_;
   OutputMeta output_;
-  std::vector<OutputMeta> more_outputs_;
 };
 
 /// The node of a leaf: holds the accumulated gradient, and no pointer back to the tensor.

@@ -10,6 +10,11 @@
 #include <heed/core/strided_loop.h>
 #include <heed/core/watch.h>
 
+// Masks are −inf and anomalies NaN. Programs that use heed may be compiled as they like.
+#if defined(__FAST_MATH__)
+#error "heed itself must not be compiled with -ffast-math"
+#endif
+
 namespace heed {
 namespace {
 

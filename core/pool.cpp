@@ -4,14 +4,15 @@
 #include <utility>
 
 #include <heed/core/pool.h>
+#include <heed/core/sanitizer.h>
 
 namespace heed {
 namespace {
 
-constexpr std::size_t unit = 64;
+constexpr std::size_t unit = 32;
 constexpr std::size_t classes = pool_max_bytes / unit;
 constexpr std::size_t slab_bytes = 64 * 1024;
-constexpr std::align_val_t alignment{unit};
+constexpr std::align_val_t alignment{64};
 
 // A list of free blocks; each block knows how many there are from it on.
 struct FreeBlock {
@@ -98,7 +99,7 @@ FreeBlock* refill(std::size_t c) {
 
 bool caching_enabled() {
   static const bool enabled = [] {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HEED_ADDRESS_SANITIZER) || defined(HEED_THREAD_SANITIZER)
     return false;
 #else
     const char* value = std::getenv("HEED_NO_CACHE");

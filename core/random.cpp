@@ -36,10 +36,13 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low
 }
 
 // A block serves two elements.
+std::array<std::uint64_t, 2> random_pair(const RandomStream& stream, std::uint64_t pair) {
+  const auto words = philox(stream.seed, pair, stream.offset);
+  return {(std::uint64_t{words[1]} << 32) | words[0], (std::uint64_t{words[3]} << 32) | words[2]};
+}
+
 std::uint64_t random_bits(const RandomStream& stream, std::uint64_t index) {
-  const auto words = philox(stream.seed, index / 2, stream.offset);
-  const std::size_t half = index % 2 * 2;
-  return (std::uint64_t{words[half + 1]} << 32) | words[half];
+  return random_pair(stream, index / 2)[index % 2];
 }
 
 template <>
@@ -95,8 +98,7 @@ template <class T, class Value>
 void fill_from_bits(Tensor& y, const RandomStream& stream, Value&& value) {
   T* data = y.mutable_data<T>();
   parallel_for(y.numel(), elementwise_grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      data[i] = value(random_bits(stream, static_cast<std::uint64_t>(i)));
+    for_random_bits(stream, begin, end, [&](std::int64_t i, std::uint64_t bits) { data[i] = value(bits); });
   });
 }
 
@@ -160,7 +162,8 @@ Tensor randperm(std::int64_t n, Generator& generator) {
   Tensor order = arange(0, n);
   const RandomStream stream = generator.take();
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = random_bits(stream, i);
+  for_random_bits(stream, 0, n,
+                  [&](std::int64_t i, std::uint64_t bits) { keys[static_cast<std::size_t>(i)] = bits; });
   auto* data = order.mutable_data<std::int64_t>();
   std::stable_sort(data, data + n, [&](std::int64_t a, std::int64_t b) {
     return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)];

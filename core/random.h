@@ -19,6 +19,17 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low
 /// 64 random bits of element `index` of a draw: a function of (seed, offset, index) alone, whatever the
 /// thread count.
 std::uint64_t random_bits(const RandomStream& stream, std::uint64_t index);
+/// The random bits of the elements 2·pair and 2·pair + 1.
+std::array<std::uint64_t, 2> random_pair(const RandomStream& stream, std::uint64_t pair);
+/// Calls `value(i, bits of element i)` for begin … end−1, in order.
+template <class Value>
+void for_random_bits(const RandomStream& stream, std::int64_t begin, std::int64_t end, Value&& value) {
+  for (std::int64_t i = begin; i < end;) {
+    const auto bits = random_pair(stream, static_cast<std::uint64_t>(i) / 2);
+    if (i % 2 == 0) value(i++, bits[0]);
+    if (i < end) value(i++, bits[1]);
+  }
+}
 /// Uniform in [0, 1), in T's precision (never rounded up to 1).
 template <class T>
 T uniform_from_bits(std::uint64_t bits);

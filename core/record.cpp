@@ -20,7 +20,7 @@ constinit thread_local detail::Watch watching;
 }  // namespace
 
 SavedTensor::SavedTensor(Tensor tensor, const char* name, bool is_output, std::uint32_t output)
-    : tensor_(std::move(tensor)), name_(name), output_(output), is_output_(is_output) {
+    : tensor_(std::move(tensor)), name_(name), output_(output & 0x7fffffffu), is_output_(is_output) {
   if (!tensor_.defined()) return;
   version_ = tensor_.storage()->version();
   saved_so_far +=

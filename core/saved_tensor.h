@@ -22,8 +22,8 @@ class SavedTensor {
   Tensor tensor_;
   const char* name_ = "";
   std::uint32_t version_ = 0;
-  std::uint32_t output_ = 0;
-  bool is_output_ = false;
+  std::uint32_t output_ : 31 = 0;
+  std::uint32_t is_output_ : 1 = 0;
 };
 
 /// Saves an operand: the handle with its history. `name` is the argument's name in messages. Undefined stays

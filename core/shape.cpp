@@ -26,9 +26,9 @@ Shape Shape::filled(int rank, std::int64_t value) {
   return shape;
 }
 
-Shape::Shape(Shape&& other) noexcept : rank_(other.rank_) {
-  std::copy(std::begin(other.inline_), std::end(other.inline_), std::begin(inline_));
-  other.rank_ = 0;
+void Shape::copy_heap(const Shape& other) {
+  heap_ = new std::int64_t[max_rank];
+  std::copy(other.begin(), other.end(), heap_);
 }
 
 Shape& Shape::operator=(const Shape& other) {
@@ -39,7 +39,7 @@ Shape& Shape::operator=(const Shape& other) {
 Shape& Shape::operator=(Shape&& other) noexcept {
   if (this == &other) return *this;
   release();
-  std::copy(std::begin(other.inline_), std::end(other.inline_), std::begin(inline_));
+  copy_inline(other);
   rank_ = std::exchange(other.rank_, 0);
   return *this;
 }
@@ -70,8 +70,6 @@ void Shape::erase(int position) {
   }
   --rank_;
 }
-
-bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ", ")); }
 

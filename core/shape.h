@@ -1,14 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace heed {
 
-/// A short list of 64-bit numbers, used for shapes, strides and axis lists. Up to 5 numbers live inline, up
+/// A short list of 64-bit numbers, used for shapes, strides and axis lists. Up to 4 numbers live inline, up
 /// to `max_rank` on the heap; more is a ShapeError.
 class Shape {
  public:
@@ -20,8 +23,12 @@ class Shape {
   /// `rank` entries, all equal to `value`.
   static Shape filled(int rank, std::int64_t value);
 
-  Shape(const Shape& other) : Shape(std::span(other.data(), static_cast<std::size_t>(other.rank_))) {}
-  Shape(Shape&& other) noexcept;
+  Shape(const Shape& other) : rank_(other.rank_) {
+    copy_inline(other);
+    if (on_heap()) [[unlikely]]
+      copy_heap(other);
+  }
+  Shape(Shape&& other) noexcept : rank_(std::exchange(other.rank_, 0)) { copy_inline(other); }
   Shape& operator=(const Shape& other);
   Shape& operator=(Shape&& other) noexcept;
   ~Shape() { release(); }
@@ -43,17 +50,30 @@ class Shape {
   void erase(int position);
   void push_back(std::int64_t value) { insert(rank_, value); }
 
-  friend bool operator==(const Shape& a, const Shape& b);
+  friend bool operator==(const Shape& a, const Shape& b) {
+    if (a.rank_ != b.rank_) return false;
+    const std::int64_t* x = a.data();
+    const std::int64_t* y = b.data();
+    for (int i = 0; i < a.rank_; ++i) {
+      if (x[i] != y[i]) return false;
+    }
+    return true;
+  }
 
   /// Text such as `[2, 3, 4]`.
   std::string str() const;
 
  private:
-  static constexpr int inline_rank = 5;
+  static constexpr int inline_rank = 4;
   bool on_heap() const { return rank_ > inline_rank; }
   void release() {
     if (on_heap()) delete[] heap_;
   }
+  // All of the inline numbers, or the pointer, whatever the rank: a few moves without a loop.
+  void copy_inline(const Shape& other) {
+    std::copy(std::begin(other.inline_), std::end(other.inline_), std::begin(inline_));
+  }
+  void copy_heap(const Shape& other);
 
   union {
     std::int64_t inline_[inline_rank] = {};

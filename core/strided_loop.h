@@ -38,6 +38,7 @@ class StridedLoop {
     }
     if (rank_ == 0) {
       sizes_[0] = 1;
+      strides_[0] = {};
       rank_ = 1;
     }
   }
@@ -52,7 +53,7 @@ class StridedLoop {
     std::array<std::int64_t, Shape::max_rank> index{};
     Offsets at = base_;
     std::int64_t rest = begin;
-    for (int k = rank_ - 1; k >= 0; --k) {
+    for (int k = rank_ - 1; rest > 0; --k) {
       index[k] = rest % sizes_[k];
       rest /= sizes_[k];
       for (int t = 0; t < N; ++t) at[t] += index[k] * strides_[k][t];
@@ -84,9 +85,10 @@ class StridedLoop {
  private:
   int rank_ = 0;
   std::int64_t numel_ = 0;
-  Offsets base_{};
-  std::array<std::int64_t, Shape::max_rank> sizes_{};
-  std::array<Offsets, Shape::max_rank> strides_{};
+  Offsets base_;
+  // Of the joined axes; what lies beyond `rank_` is never read, and small tensors would feel it being zeroed.
+  std::array<std::int64_t, Shape::max_rank> sizes_;
+  std::array<Offsets, Shape::max_rank> strides_;
 };
 
 }  // namespace heed

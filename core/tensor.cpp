@@ -33,10 +33,9 @@ std::int64_t Tensor::size(int axis) const {
   return impl_->view.shape[normalize_axis("size", axis, rank())];
 }
 
-void Tensor::require_dtype(const char* op, DType wanted) const {
-  if (impl_ && impl_->dtype == wanted) [[likely]]
-    return;
-  check_dtype(op, "tensor", *this, {wanted});
+void Tensor::fail_dtype(const char* op, DType wanted) const {
+  check_defined(op, "tensor", *this);
+  detail::fail_dtype(op, "tensor", *this, {wanted});
 }
 
 void Tensor::require_single() const {

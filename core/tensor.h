@@ -110,7 +110,11 @@ class Tensor {
   bool owns_storage_alone() const { return impl_->unique() && impl_->storage->owns_bytes_alone(); }
 
  private:
-  void require_dtype(const char* op, DType wanted) const;
+  void require_dtype(const char* op, DType wanted) const {
+    if (!impl_ || impl_->dtype != wanted) [[unlikely]]
+      fail_dtype(op, wanted);
+  }
+  [[noreturn]] void fail_dtype(const char* op, DType wanted) const;
   void require_single() const;
   void prepare_write(const char* op);
 

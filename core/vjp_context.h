@@ -32,6 +32,8 @@ class VjpContext {
   bool may_overwrite(const SavedTensor& saved) const;
   /// Whether this backward is recorded itself (create_graph): then it must be built from recorded operations.
   bool recording() const;
+  /// Whether the rule may take its fused form: this backward is not recorded, and no NoFusion scope is open.
+  bool fused() const;
 
  private:
   Node& node_;

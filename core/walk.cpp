@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,37 +45,46 @@ void Walk::stop_at(const Tensor& x) {
 
 // Breadth first; entries_ is its own queue.
 void Walk::collect() {
+  std::uint32_t slot_count = 0;
+  std::uint64_t last_order = (std::numeric_limits<std::uint64_t>::max)();
+  bool sorted = true;
+  std::vector<std::uint32_t> leaves;
   for (std::uint32_t i = 0; i < entries_.size(); ++i) {
     const Node* node = entries_[i].node;
     entries_[i].first_edge = static_cast<std::uint32_t>(producers_.size());
-    entries_[i].first_slot = slot_count_;
-    slot_count_ += static_cast<std::uint32_t>(node->outputs().size());
+    entries_[i].first_slot = slot_count;
+    entries_[i].slots = static_cast<std::uint32_t>(node->outputs().size());
+    entries_[i].leaf = node->is_leaf();
+    entries_[i].released = node->released();
+    slot_count += entries_[i].slots;
+    // Leaves are the first of every order; the rest of a chain is found in its order.
+    if (entries_[i].leaf) {
+      leaves.push_back(i);
+    } else {
+      sorted = sorted && node->order() <= last_order;
+      last_order = node->order();
+      descending_.push_back(i);
+    }
     if (entries_[i].boundary) continue;
+    entries_[i].edges = static_cast<std::uint32_t>(node->edges().size());
     for (const Edge& edge : node->edges()) producers_.push_back(edge.node ? entry_of(edge.node.get()) : none);
   }
-  // Leaves are the first of every order; the rest of a chain is found in its order.
-  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    if (!entries_[i].node->is_leaf()) descending_.push_back(i);
+  if (!sorted) {
+    std::stable_sort(descending_.begin(), descending_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return entries_[a].node->order() > entries_[b].node->order();
+    });
   }
-  const auto later = [&](std::uint32_t a, std::uint32_t b) {
-    return entries_[a].node->order() > entries_[b].node->order();
-  };
-  if (!std::is_sorted(descending_.begin(), descending_.end(), later)) {
-    std::stable_sort(descending_.begin(), descending_.end(), later);
-  }
-  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].node->is_leaf()) descending_.push_back(i);
-  }
-  slots_.resize(slot_count_);
+  descending_.insert(descending_.end(), leaves.begin(), leaves.end());
+  slots_.resize(slot_count);
 }
 
 void Walk::want_all_leaves() {
-  for (Entry& entry : entries_) entry.wanted = entry.node->is_leaf();
+  for (Entry& entry : entries_) entry.wanted = entry.leaf;
 }
 
 std::uint32_t Walk::want(const Tensor& x) {
   const std::uint32_t at = index_.find(x.impl()->node.get());
-  if (at == none || x.impl()->output >= entries_[at].node->outputs().size()) return none;
+  if (at == none || x.impl()->output >= entries_[at].slots) return none;
   entries_[at].wanted = true;
   return entries_[at].first_slot + x.impl()->output;
 }
@@ -84,12 +95,12 @@ void Walk::mark() {
   for (auto it = descending_.rbegin(); it != descending_.rend(); ++it) {
     Entry& entry = entries_[*it];
     if (entry.boundary) continue;
-    const std::span producers(producers_.data() + entry.first_edge, entry.node->edges().size());
+    const std::span producers(producers_.data() + entry.first_edge, entry.edges);
     for (const std::uint32_t producer : producers) {
       entry.runs |= producer != none && (entries_[producer].wanted || entries_[producer].runs);
     }
     if (!entry.runs) continue;
-    if (entry.node->released()) freed = entry.node;
+    if (entry.released) freed = entry.node;
     for (const std::uint32_t producer : producers) {
       if (producer != none) ++entries_[producer].consumers;
     }
@@ -118,26 +129,36 @@ void Walk::run() {
   for (Root& root : root_cotangents_) {
     add(entries_[root.entry].first_slot + root.output, std::move(root.cotangent));
   }
-  for (const std::uint32_t i : descending_) {
-    const Entry& entry = entries_[i];
+  for (std::size_t k = 0; k < descending_.size(); ++k) {
+    const Entry& entry = entries_[descending_[k]];
+    // Of a large graph the next nodes come from memory: fetched while this one is worked on.
+    if (k + 2 < descending_.size()) {
+      const Node* const next = entries_[descending_[k + 2]].node;
+      __builtin_prefetch(next);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(next) + 64);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(next) + 128);
+    }
     if (has_cotangent(entry)) {
       prepare(entry);
       if (entry.wanted) finish(entry);
-      if (entry.runs) run_node(entry);
-      clear(entry);
+      if (entry.runs) {
+        run_node(entry);
+      } else {
+        clear(entry);
+      }
     }
     if (entry.runs) finish_leaves(entry);
   }
 }
 
 std::uint32_t Walk::entry_of(Node* node) {
-  const auto [at, added] = index_.insert(node, static_cast<std::uint32_t>(entries_.size()));
+  const auto [at, added] = index_.insert(node);
   if (added) entries_.push_back({node});
   return at;
 }
 
 std::span<Tensor> Walk::slots_of(const Entry& entry) {
-  return {slots_.data() + entry.first_slot, entry.node->outputs().size()};
+  return {slots_.data() + entry.first_slot, entry.slots};
 }
 
 bool Walk::has_cotangent(const Entry& entry) {
@@ -169,7 +190,7 @@ void Walk::finish(const Entry& entry) {
     leaf.run_stored_hooks();
     return;
   }
-  const auto end = entry.first_slot + entry.node->outputs().size();
+  const auto end = entry.first_slot + entry.slots;
   for (std::size_t k = 0; k < wanted_slots_.size(); ++k) {
     const std::uint32_t at = wanted_slots_[k];
     if (at >= entry.first_slot && at < end) captured_[k] = slots_[at];
@@ -178,11 +199,11 @@ void Walk::finish(const Entry& entry) {
 
 // An entry has run, or was passed over: leaves that wait for nobody else are complete.
 void Walk::finish_leaves(const Entry& consumer) {
-  for (std::size_t k = 0; k < consumer.node->edges().size(); ++k) {
+  for (std::size_t k = 0; k < consumer.edges; ++k) {
     const std::uint32_t at = producers_[consumer.first_edge + k];
     if (at == none || --entries_[at].consumers > 0) continue;
     const Entry& leaf = entries_[at];
-    if (!leaf.node->is_leaf() || !leaf.wanted || !slots_[leaf.first_slot].defined()) continue;
+    if (!leaf.leaf || !leaf.wanted || !slots_[leaf.first_slot].defined()) continue;
     prepare(leaf);
     finish(leaf);
     clear(leaf);
@@ -191,7 +212,7 @@ void Walk::finish_leaves(const Entry& consumer) {
 
 void Walk::run_node(const Entry& entry) {
   Node& node = *entry.node;
-  const std::size_t edges = node.edges().size();
+  const std::size_t edges = entry.edges;
   gradients_.assign(edges, Tensor());
   needed_.assign(edges, 0);
   for (std::size_t k = 0; k < edges; ++k) {

@@ -39,11 +39,16 @@ class Walk {
   std::vector<Tensor> run_grad(std::span<const std::uint32_t> slots);
 
  private:
+  // What of a node the walk asks for more than once is kept here: of a large graph, no node is still in the caches.
   struct Entry {
     Node* node;
     std::uint32_t first_edge = 0;
+    std::uint32_t edges = 0;
     std::uint32_t first_slot = 0;
+    std::uint32_t slots = 0;
     std::uint32_t consumers = 0;  ///< of a leaf: edges from entries that run and have not been met yet
+    bool leaf = false;
+    bool released = false;
     bool wanted = false;
     bool runs = false;
     bool boundary = false;
@@ -77,7 +82,6 @@ class Walk {
   std::vector<std::uint32_t> producers_;
   std::vector<std::uint32_t> descending_;
   std::vector<Tensor> slots_;
-  std::uint32_t slot_count_ = 0;
   std::span<const std::uint32_t> wanted_slots_;
   std::vector<Tensor> captured_;
   std::vector<Tensor> gradients_;

@@ -8,15 +8,9 @@
 #include <unistd.h>
 
 #include <heed/core/error.h>
+#include <heed/core/sanitizer.h>
 #include <heed/io/memory_map.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HEED_ADDRESS_SANITIZER
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define HEED_ADDRESS_SANITIZER
-#endif
 #if defined(HEED_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #endif

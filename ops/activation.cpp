@@ -17,9 +17,7 @@ namespace heed {
 namespace {
 
 // Whether backward may use a fused f32 kernel; else it is composed of recorded operations.
-bool has_kernel(VjpContext& context) {
-  return !context.recording() && context.cotangent().dtype() == DType::f32;
-}
+bool has_kernel(VjpContext& context) { return context.fused() && context.cotangent().dtype() == DType::f32; }
 
 double logistic(double v) { return v >= 0 ? 1 / (1 + std::exp(-v)) : std::exp(v) / (1 + std::exp(v)); }
 
@@ -50,7 +48,7 @@ struct GeluVjp {
 
   void vjp(VjpContext& context) const {  // y = x Φ(x)
     const Tensor x_ = context.unpack(x);
-    if (context.recording()) return context.set(0, mul(context.cotangent(), composite_slope(x_)));
+    if (!context.fused()) return context.set(0, mul(context.cotangent(), composite_slope(x_)));
     const bool exact = approximate == Gelu::none;
     const auto slope = exact ? gelu_slope : gelu_tanh_slope;
     context.set(

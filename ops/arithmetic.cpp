@@ -1,4 +1,5 @@
 #include <limits>
+#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -34,11 +35,11 @@ Tensor combine(Map2 kernel, const Tensor& a, const Tensor& b, F&& f) {
   });
 }
 
-detail::Operands operands(const char* op, const Tensor& a, const Tensor& b) {
+detail::Operands operands(std::string_view op, const Tensor& a, const Tensor& b) {
   check_numeric(op, "a", a);
   check_numeric(op, "b", b);
   check_same_dtype(op, "a", a, "b", b);
-  return detail::broadcast(op, a, b);
+  return {op, a, b};
 }
 
 struct AddVjp {

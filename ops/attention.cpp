@@ -2,6 +2,7 @@
 
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
+#include <heed/core/fusion.h>
 #include <heed/core/grad_mode.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention.h>
@@ -109,7 +110,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const Tensor qs = with_leading(q3);
   const Tensor ks = with_leading(k3);
   const Tensor vs = with_leading(v3);
-  AttentionResult result = detail::attention_blocks_cover(qs, ks, vs, plain)
+  AttentionResult result = fusion_enabled() && detail::attention_blocks_cover(qs, ks, vs, plain)
                                ? detail::attention_blocked(qs, ks, vs, plain)
                                : detail::attention_composite(qs, ks, vs, plain);
   if (q.rank() == 2 && k.rank() == 2 && v.rank() == 2) {

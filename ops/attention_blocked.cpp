@@ -136,7 +136,7 @@ struct AttentionVjp {
     context.unpack(open);                // a mask written to since is an error, in both forms
     context.unpack(keep);
     const int more = 2 + (options.need_weights ? 1 : 0) + (options.need_statistics ? 1 : 0);
-    bool beyond = context.recording();  // weights and entropy have gradients by the composite form alone
+    bool beyond = !context.fused();  // weights and entropy have gradients by the composite form alone
     for (int i = 2; i < more; ++i) beyond = beyond || context.has_cotangent(i);
     beyond ? composite(context, more) : blocked(context);
   }

@@ -42,7 +42,7 @@ template <class Wins>
 Tensor extreme(const char* op, const Tensor& a, const Tensor& b, bool largest, Wins wins) {
   check_numeric(op, "a", a);
   check_same_dtype(op, "a", a, "b", b);
-  const auto x = detail::broadcast(op, a, b);
+  const detail::Operands x(op, a, b);
   Tensor y = visit_numeric(a.dtype(), [&]<class T>(std::type_identity<T>) {
     // v != v is NaN: whichever operand holds it, it stays.
     return detail::map_binary<T, T>(x.a, x.b,

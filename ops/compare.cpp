@@ -13,7 +13,7 @@ Tensor compare(const char* op, const Tensor& a, const Tensor& b, bool ordered, F
   check_same_dtype(op, "a", a, "b", b);
   if (ordered) check_numeric(op, "a", a);
   const NoGrad guard;
-  const auto x = detail::broadcast(op, a, b);
+  const detail::Operands x(op, a, b);
   return visit_dtype(a.dtype(), [&]<class T>(std::type_identity<T>) {
     return detail::map_binary<T, T>(x.a, x.b, [&](T u, T v) { return static_cast<bool>(f(u, v)); });
   });
@@ -23,7 +23,7 @@ template <class F>
 Tensor logical(const char* op, const Tensor& a, const Tensor& b, F f) {
   check_dtype(op, "a", a, {DType::boolean});
   check_dtype(op, "b", b, {DType::boolean});
-  const auto x = detail::broadcast(op, a, b);
+  const detail::Operands x(op, a, b);
   return detail::map_binary<bool, bool>(x.a, x.b, [&](bool u, bool v) { return static_cast<bool>(f(u, v)); });
 }
 

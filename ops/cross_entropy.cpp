@@ -7,6 +7,7 @@
 
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
+#include <heed/core/fusion.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/arithmetic.h>
@@ -99,13 +100,42 @@ T row_loss(const T* x, T m, T sum, std::int64_t target, const Classes& classes) 
   return static_cast<T>(loss);
 }
 
+// The coefficients as tensors: l = −Σ_c a[r, c] lp[r, c], total[r] = Σ_c a[r, c].
+struct Coefficients {
+  Tensor a, total;  // [rows, C], [rows, 1]
+  Tensor ignored;   // boolean [rows, 1]: rows that are never read
+};
+
+Coefficients coefficients_of(const std::vector<std::int64_t>& targets, const Classes& classes, DType dtype) {
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  Coefficients result{zeros({rows, classes.count}, dtype), zeros({rows, 1}, dtype),
+                      zeros({rows, 1}, DType::boolean)};
+  visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
+    T* a = result.a.mutable_data<T>();
+    T* total = result.total.mutable_data<T>();
+    bool* ignored = result.ignored.mutable_data<bool>();
+    for (std::int64_t r = 0; r < rows; ++r, a += classes.count) {
+      const std::int64_t y = targets[static_cast<std::size_t>(r)];
+      const RowTerms terms = classes.terms(y);
+      ignored[r] = y == classes.ignore_index;
+      total[r] = static_cast<T>(terms.total);
+      if (terms.spread != 0) {
+        for (std::int64_t c = 0; c < classes.count; ++c)
+          a[c] = static_cast<T>(terms.spread * classes.weight_of(c));
+      }
+      if (terms.hit != 0) a[y] += static_cast<T>(terms.hit);
+    }
+  });
+  return result;
+}
+
 struct CrossEntropyVjp {
   SavedTensor logits, max, sum;  // [rows, C], [rows], [rows]
   std::vector<std::int64_t> targets;
   Classes classes;
 
   void vjp(VjpContext& context) const {  // l = Σ_c a_c (−lp[c])
-    if (context.recording()) {
+    if (!context.fused()) {
       composite(context);
     } else {
       visit_floating(context.cotangent().dtype(), [&]<class T>(std::type_identity<T>) { fused<T>(context); });
@@ -116,26 +146,7 @@ struct CrossEntropyVjp {
   // read.
   void composite(VjpContext& context) const {
     const Tensor x = context.unpack(logits);
-    const auto rows = static_cast<std::int64_t>(targets.size());
-    Tensor a = zeros(x.shape(), x.dtype());
-    Tensor total = zeros({rows, 1}, x.dtype());
-    Tensor ignored = zeros({rows, 1}, DType::boolean);
-    visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
-      T* pa = a.mutable_data<T>();
-      T* pt = total.mutable_data<T>();
-      bool* pi = ignored.mutable_data<bool>();
-      for (std::int64_t r = 0; r < rows; ++r, pa += classes.count) {
-        const std::int64_t y = targets[static_cast<std::size_t>(r)];
-        const RowTerms terms = classes.terms(y);
-        pi[r] = y == classes.ignore_index;
-        pt[r] = static_cast<T>(terms.total);
-        if (terms.spread != 0) {
-          for (std::int64_t c = 0; c < classes.count; ++c)
-            pa[c] = static_cast<T>(terms.spread * classes.weight_of(c));
-        }
-        if (terms.hit != 0) pa[y] += static_cast<T>(terms.hit);
-      }
-    });
+    const auto [a, total, ignored] = coefficients_of(targets, classes, x.dtype());
     const Tensor p = softmax(masked_fill(x, ignored, 0));
     context.set(0, mul(sub(mul(p, total), a), unsqueeze(context.cotangent(), 1)));
   }
@@ -177,8 +188,19 @@ struct CrossEntropyVjp {
   }
 };
 
+// −Σ_c a[r, c] lp[r, c]. 0 · −inf would be NaN; a coefficient of zero skips its term.
+Tensor weighted_losses(const Tensor& a, const Tensor& lp) {
+  const Tensor skipped =
+      logical_and(eq(a.detach(), 0), eq(lp.detach(), -std::numeric_limits<double>::infinity()));
+  return neg(sum(mul(a, masked_fill(lp, skipped, 0)), {1}));
+}
+
 // logits [rows, C] → losses [rows]
 Tensor index_losses(const Tensor& logits, std::vector<std::int64_t> targets, const Classes& classes) {
+  if (!fusion_enabled()) {
+    const auto [a, total, ignored] = coefficients_of(targets, classes, logits.dtype());
+    return weighted_losses(a, log_softmax(masked_fill(logits, ignored, 0)));
+  }
   const Tensor x = contiguous(logits.detach());
   const auto rows = static_cast<std::int64_t>(targets.size());
   Tensor loss = empty({rows}, x.dtype());
@@ -213,12 +235,7 @@ Tensor probability_losses(const Tensor& logits, const Tensor& target, const Cros
     coefficient = add(mul(target, 1 - options.label_smoothing), options.label_smoothing / classes);
   }
   if (options.weight.defined()) coefficient = mul(coefficient, options.weight);
-  Tensor lp = log_softmax(logits);
-  // 0 · −inf would be NaN; a coefficient of zero skips its term.
-  const Tensor skipped =
-      logical_and(eq(coefficient.detach(), 0), eq(lp.detach(), -std::numeric_limits<double>::infinity()));
-  lp = masked_fill(lp, skipped, 0);
-  return neg(sum(mul(coefficient, lp), {1}));
+  return weighted_losses(coefficient, log_softmax(logits));
 }
 
 struct Rows {

@@ -15,9 +15,9 @@ Tensor dropout(const Tensor& x, double p, Generator& generator) {
   const RandomStream stream = generator.take();
   bool* data = keep.mutable_data<bool>();
   parallel_for(keep.numel(), elementwise_grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      data[i] = uniform_from_bits<double>(random_bits(stream, static_cast<std::uint64_t>(i))) >= p;
-    }
+    for_random_bits(stream, begin, end, [&](std::int64_t i, std::uint64_t bits) {
+      data[i] = uniform_from_bits<double>(bits) >= p;
+    });
   });
   return dropout_with_keep(x, keep, p);
 }

@@ -69,12 +69,15 @@ Tensor scalar_like(std::string_view op, const Tensor& x, Scalar value) {
   return full({}, value, x.dtype());
 }
 
-Operands broadcast(std::string_view op, const Tensor& a, const Tensor& b) {
-  check_defined(op, "a", a);
-  check_defined(op, "b", b);
-  if (a.shape() == b.shape()) return {a, b};
-  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
-  return {expand(a, shape), expand(b, shape)};
+Operands::Operands(std::string_view op, const Tensor& given_a, const Tensor& given_b)
+    : a((check_defined(op, "a", given_a), check_defined(op, "b", given_b), given_a.shape() == given_b.shape())
+            ? given_a
+            : expanded_a_),
+      b(&a == &given_a ? given_b : expanded_b_) {
+  if (&a == &given_a) return;
+  const Shape shape = broadcast_shapes(op, given_a.shape(), given_b.shape());
+  expanded_a_ = expand(given_a, shape);
+  expanded_b_ = expand(given_b, shape);
 }
 
 Tensor map_kernel(kernels::Map f, const Tensor& x) {

@@ -19,11 +19,17 @@ namespace heed::detail {
 /// whole.
 Tensor scalar_like(std::string_view op, const Tensor& x, Scalar value);
 
-struct Operands {
-  Tensor a, b;
+/// Both operands expanded to their common shape; one that has it already is referred to, not copied.
+class Operands {
+  Tensor expanded_a_, expanded_b_;
+
+ public:
+  Operands(std::string_view op, const Tensor& given_a, const Tensor& given_b);
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+  const Tensor& a;
+  const Tensor& b;
 };
-/// Both operands expanded to their common shape; an operand that has it already is returned as it is.
-Operands broadcast(std::string_view op, const Tensor& a, const Tensor& b);
 
 /// y[i] = f(x[i]) as a new row-major tensor; f maps T to the element type of y.
 template <class T, class F>

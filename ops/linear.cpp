@@ -2,7 +2,9 @@
 
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
+#include <heed/core/fusion.h>
 #include <heed/core/record.h>
+#include <heed/ops/arithmetic.h>
 #include <heed/ops/expand.h>
 #include <heed/ops/linear.h>
 #include <heed/ops/matmul.h>
@@ -25,6 +27,10 @@ struct LinearVjp {
 
 // x [rows, in] → [rows, out]
 Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!fusion_enabled()) {
+    const Tensor product = matmul(x, transpose(weight));
+    return bias.defined() ? add(product, bias) : product;
+  }
   Tensor y = empty({x.size(0), weight.size(0)}, x.dtype());
   if (bias.defined()) copy_elements(view_of(bias, expand_view("linear", bias.view(), y.shape())), y);
   detail::product_into(x, view_of(weight, permute_view("linear", weight.view(), {1, 0})),

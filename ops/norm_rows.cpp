@@ -2,6 +2,7 @@
 
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
+#include <heed/core/fusion.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/arithmetic.h>
@@ -32,13 +33,23 @@ kernels::NormRows<T> operands(bool center, double epsilon, const Tensor& x, cons
           bias.defined() ? bias.data<T>() : nullptr};
 }
 
+// (x − μ) r and r, of recorded operations.
+struct Normalized {
+  Tensor hat, rstd;
+};
+Normalized normalized(const Tensor& x, bool center, double epsilon) {
+  const Tensor shifted = center ? sub(x, mean(x, {-1}, true)) : x;
+  const Tensor rstd = rsqrt(add(mean(square(shifted), {-1}, true), epsilon));
+  return {mul(shifted, rstd), rstd};
+}
+
 struct NormVjp {
   SavedTensor x, weight, mean, rstd;  // x [rows, n], weight [n], mean [rows, 2], rstd [rows, 1]
   bool center = true;
   double epsilon = 0;
 
   void vjp(VjpContext& context) const {  // y = (x − μ) r ⊙ weight + bias
-    if (context.recording()) {
+    if (!context.fused()) {
       composite(context);
     } else {
       visit_floating(context.cotangent().dtype(), [&]<class T>(std::type_identity<T>) { fused<T>(context); });
@@ -47,11 +58,8 @@ struct NormVjp {
 
   void composite(VjpContext& context) const {
     const Tensor& dy = context.cotangent();
-    const Tensor x_ = context.unpack(x);
     const Tensor w = context.unpack(weight);
-    const Tensor shifted = center ? sub(x_, heed::mean(x_, {-1}, true)) : x_;
-    const Tensor r = rsqrt(add(heed::mean(square(shifted), {-1}, true), epsilon));
-    const Tensor hat = mul(shifted, r);
+    const auto [hat, r] = normalized(context.unpack(x), center, epsilon);
     if (context.needs(0)) {
       const Tensor g = w.defined() ? mul(dy, w) : dy;
       Tensor inner = sub(g, mul(hat, heed::mean(mul(g, hat), {-1}, true)));
@@ -95,6 +103,11 @@ struct NormVjp {
 // x [rows, n], weight and bias [n]
 Tensor normalize_rows(const char* op, bool center, const Tensor& x, const Tensor& weight, const Tensor& bias,
                       double epsilon) {
+  if (!fusion_enabled()) {
+    Tensor y = normalized(x, center, epsilon).hat;
+    if (weight.defined()) y = mul(y, weight);
+    return bias.defined() ? add(y, bias) : y;
+  }
   const Tensor input = contiguous(x.detach());
   const Tensor w = weight.defined() ? contiguous(weight.detach()) : Tensor();
   const Tensor b = bias.defined() ? contiguous(bias.detach()) : Tensor();

@@ -126,7 +126,7 @@ Tensor pow(const Tensor& x, Scalar exponent) {
 Tensor pow(const Tensor& a, const Tensor& b) {
   check_floating("pow", "a", a);
   check_same_dtype("pow", "a", a, "b", b);
-  const auto x = detail::broadcast("pow", a, b);
+  const detail::Operands x("pow", a, b);
   Tensor y = visit_floating(a.dtype(), [&]<class T>(std::type_identity<T>) {
     return detail::map_binary<T, T>(x.a, x.b, [](T u, T v) { return std::pow(u, v); });
   });

@@ -47,7 +47,7 @@ struct SoftmaxVjp {
   void vjp(VjpContext& context) const {  // y = exp(x − m) / Σ exp(x − m)
     const Tensor& dy = context.cotangent();
     const Tensor p = context.unpack(y);
-    if (context.recording()) {
+    if (!context.fused()) {
       context.set(0, mul(p, sub(dy, sum(mul(dy, p), {-1}, true))));
     } else {
       context.set(
@@ -63,7 +63,7 @@ struct LogSoftmaxVjp {
   void vjp(VjpContext& context) const {  // y = x − m − log Σ exp(x − m)
     const Tensor& dy = context.cotangent();
     const Tensor log_p = context.unpack(y);
-    if (context.recording()) {
+    if (!context.fused()) {
       context.set(0, sub(dy, mul(exp(log_p), sum(dy, {-1}, true))));
     } else {
       context.set(0, fused_vjp(log_p, dy,

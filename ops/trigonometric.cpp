@@ -112,7 +112,7 @@ Tensor atan(const Tensor& x) {
 Tensor atan2(const Tensor& a, const Tensor& b) {
   check_floating("atan2", "a", a);
   check_same_dtype("atan2", "a", a, "b", b);
-  const auto x = detail::broadcast("atan2", a, b);
+  const detail::Operands x("atan2", a, b);
   Tensor y = visit_floating(a.dtype(), [&]<class T>(std::type_identity<T>) {
     return detail::map_binary<T, T>(x.a, x.b, [](T u, T v) { return std::atan2(u, v); });
   });

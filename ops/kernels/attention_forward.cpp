@@ -67,7 +67,7 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
       auto e = exp_share(d, x);
       auto term = hn::Mul(e, x);
       if constexpr (masked.value) {  // closed pairs are −inf, which exp ends before
-        const auto open = hn::Gt(x, hn::Set(d, T(-86)));
+        const auto open = hn::Gt(x, hn::Set(d, share_end<T>));
         e = hn::IfThenElseZero(open, e);
         term = hn::IfThenElseZero(open, term);
       }

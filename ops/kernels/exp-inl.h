@@ -55,14 +55,19 @@ HWY_INLINE hn::Vec<D> exp_below_zero(D d, hn::Vec<D> x) {
   }
 }
 
-// The same, ending at e^−86 in f32 and e^−700 in f64, which no sum with a term of 1 can feel; not for NaN.
+// Where exp_share ends: no sum with a term of 1 can feel what is smaller.
+template <class T>
+constexpr T share_end = sizeof(T) == 8 ? T(-700) : T(-86);
+
+// The same, ending at e^share_end; not for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exp_share(D d, hn::Vec<D> x) {
+  const auto within = hn::Max(x, hn::Set(d, share_end<hn::TFromD<D>>));
   if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    return hn::Exp(d, hn::Max(x, hn::Set(d, -700.0)));
+    return hn::Exp(d, within);
   } else {
     const hn::RebindToSigned<D> di;
-    const ExpParts<D> e = exp_parts(d, hn::Max(x, hn::Set(d, -86.0f)));
+    const ExpParts<D> e = exp_parts(d, within);
     const auto bits = hn::ShiftLeft<23>(hn::BitCast(di, e.shifted));
     return hn::BitCast(d, hn::Add(hn::BitCast(di, e.fraction), bits));
   }

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <type_traits>
 #include <vector>
@@ -36,17 +38,25 @@ void cblas_gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, con
 
 // OpenBLAS maps a thread's buffer at its first product, and where the system refuses it asks again for ever. So those of all
 // threads are mapped at once, after a look whether there is room: too little is std::bad_alloc instead of a hang.
-bool claim_buffers() {
+// Again where the number of threads has grown since.
+std::atomic<int> buffers_claimed{0};
+constexpr int most_buffers = 64;  // OpenBLAS has room for 128 at least, and its own threads take some
+
+void claim_buffers(int threads) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const int claimed = buffers_claimed.load(std::memory_order_relaxed);
+  if (threads <= claimed) return;
   constexpr std::size_t buffer_size = std::size_t{160} << 20;  // 128 MiB, and room to align them
-  const auto count = static_cast<std::size_t>(num_threads());
-  void* room = ::mmap(nullptr, count * buffer_size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::size_t room_size = static_cast<std::size_t>(threads - claimed) * buffer_size;
+  void* room =
+      ::mmap(nullptr, room_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) throw std::bad_alloc();
-  ::munmap(room, count * buffer_size);
+  ::munmap(room, room_size);
   std::vector<void*> buffers;
-  for (std::size_t i = 0; i < count; ++i) buffers.push_back(blas_memory_alloc(0));
+  for (int i = 0; i < threads; ++i) buffers.push_back(blas_memory_alloc(0));
   for (void* buffer : buffers) blas_memory_free(buffer);
-  return true;
+  buffers_claimed.store(threads, std::memory_order_relaxed);
 }
 
 // Products run on the calling thread alone: heed cuts them into panels itself, so that bits do not depend on
@@ -54,9 +64,12 @@ bool claim_buffers() {
 class SerialBlas {
  public:
   SerialBlas() {
-    static const bool once = (openblas_set_num_threads(1), claim_buffers());
+    static const bool once = (openblas_set_num_threads(1), true);
     static const bool on_openmp = openblas_get_parallel() == 2;
     (void)once;
+    if (const int threads = std::min(num_threads(), most_buffers);
+        threads > buffers_claimed.load(std::memory_order_relaxed)) [[unlikely]]
+      claim_buffers(threads);
     if (on_openmp) {
       former_ = omp_get_max_threads();
       omp_set_num_threads(1);

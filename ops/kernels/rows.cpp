@@ -144,7 +144,8 @@ HWY_INLINE void norm(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t 
     });
     const T n = static_cast<T>(a.n);
     const T delta = a.center ? hn::GetLane(hn::SumOfLanes(d, rest)) / n : T(0);
-    const T variance = hn::GetLane(hn::SumOfLanes(d, squares)) / n - delta * delta;
+    const T variance =
+        std::max(hn::GetLane(hn::SumOfLanes(d, squares)) / n - delta * delta, T(0));  // NaN stays
     const T inverse = T(1) / std::sqrt(variance + static_cast<T>(a.epsilon));
     mean[2 * r] = mu;
     mean[2 * r + 1] = delta;

@@ -8,6 +8,7 @@
 #include <heed/check/jvp_check.h>
 #include <heed/core/backward.h>
 #include <heed/core/factory.h>
+#include <heed/core/fusion.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/random.h>
 #include <heed/ops/arithmetic.h>
@@ -119,6 +120,24 @@ TEST_CASE("gradient: recorded or not, the same", "[generic]") {
       require_same_gradients(gradients_of(outputs, wanted, cotangents), recorded,
                              dtype == DType::f64 ? 1e-12 : 10 * c.f32_tolerance);
     }
+  });
+}
+
+// Fused forms and the operations that they stand for: one value and one gradient, each of them checked.
+TEST_CASE("fusion: off, the same values, and gradients that gradcheck passes", "[generic]") {
+  for_each_differentiable_case([](const OpCase& c) {
+    const Tensors inputs = make_inputs(c, DType::f64, 18);
+    const Tensors fused = c.function(inputs);
+    const Tensors cotangents = cotangents_for(fused);
+    const Tensors wanted = wanted_of(inputs);
+    const Tensors gradients = gradients_of(fused, wanted, cotangents, true);
+    const NoFusion guard;
+    const Tensors composed = c.function(inputs);
+    // Two formulas: some 5000 roundings of f64.
+    require_same_gradients(composed, fused, 1e-12);
+    require_same_gradients(with_zeros(gradients_of(composed, wanted, cotangents), wanted),
+                           with_zeros(gradients, wanted), 1e-12);
+    require_passed(check::gradcheck(c.function, make_inputs(c, DType::f64, 2)));
   });
 }
 
