@@ -35,7 +35,8 @@ class RecordDraws {
 };
 
 /// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order, and moves no
-/// generator. Throws    GradError (from `take`, when the log is at its end).
+/// generator.
+/// Throws    GradError (from `take`, when the log is at its end).
 class ReplayDraws {
  public:
   explicit ReplayDraws(const DrawLog& log) noexcept;

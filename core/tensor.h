@@ -96,11 +96,13 @@ class Tensor {
   /// what it returns takes its place (undefined keeps it). Hooks run in the order of registration, before the
   /// gradient is stored, returned or passed on; with create_graph what they compute is recorded. They belong to
   /// the leaf or result and end with it. The gradient may be shared: it must not be written to. A hook that
-  /// holds this tensor keeps it alive for ever. Throws    GradError (no requires_grad; from backward, a
+  /// holds this tensor keeps it alive for ever.
+  /// Throws    GradError (no requires_grad; from backward, a
   /// replacement of another shape or dtype), ValueError (no function).
   HookHandle register_hook(GradientHook hook) const;
   /// Calls `hook` in every backward as soon as this leaf's last consumer has run and the sum is in `.grad`,
-  /// which it sees and may write to. Throws    GradError (no leaf that requires grad), ValueError.
+  /// which it sees and may write to.
+  /// Throws    GradError (no leaf that requires grad), ValueError.
   HookHandle register_stored_hook(StoredHook hook) const;
   /// The same elements without history.
   Tensor detach() const;

@@ -11,7 +11,8 @@ namespace heed::io {
 
 /// A file that appears whole or not at all. Bytes go to a temporary file in the same folder; commit() flushes
 /// and syncs it, renames it over `path` and syncs the folder. Without commit() the destructor removes the
-/// temporary file and `path` keeps what it had. Throws    IoError naming path, step and the system's reason,
+/// temporary file and `path` keeps what it had.
+/// Throws    IoError naming path, step and the system's reason,
 /// from the constructor, write and commit.
 class AtomicFile {
  public:

@@ -10,7 +10,8 @@ struct DropoutOptions {
 };
 
 /// In training mode y = x ⊙ keep / (1 − p) with keep drawn from `generator`, P(keep) = 1 − p; otherwise y =
-/// x. Throws    ValueError (p outside [0, 1]; no generator where one is needed).
+/// x.
+/// Throws    ValueError (p outside [0, 1]; no generator where one is needed).
 class Dropout final : public Module {
  public:
   explicit Dropout(const DropoutOptions& options = {});

@@ -54,12 +54,14 @@ class Module {
   /// The parameters as detached handles that share their elements. Tied ones once, under their first path.
   NamedTensors state_dict() const;
   /// Copies elements into the parameters; ties stay. Strict: names, shapes and dtypes must be exactly those
-  /// of state_dict(). Throws    ValueError that lists every problem, with both shapes; nothing is changed
+  /// of state_dict().
+  /// Throws    ValueError that lists every problem, with both shapes; nothing is changed
   /// then.
   void load_state_dict(const NamedTensors& state);
 
   /// Puts other tensors in the place of the parameters, in the order of named_parameters(); tied ones stay
-  /// tied. For evaluating the module as a function of its parameters. Throws    ValueError (another number of
+  /// tied. For evaluating the module as a function of its parameters.
+  /// Throws    ValueError (another number of
   /// tensors), ShapeError, DTypeError.
   void replace_parameters(std::span<const Tensor> parameters);
 
@@ -69,7 +71,8 @@ class Module {
   bool training() const { return training_; }
 
   /// Converts the parameters, and their gradients, in place: handles held elsewhere, such as an optimizer's,
-  /// and ties stay valid. Throws    DTypeError unless dtype is f32 or f64.
+  /// and ties stay valid.
+  /// Throws    DTypeError unless dtype is f32 or f64.
   void to(DType dtype);
 
   /// Name in the parent, or the class's own name: what error messages and reports call it.

@@ -11,7 +11,8 @@ struct LayerNormOptions {
 };
 
 /// y = (x − mean) / √(variance + ε) · weight + bias, statistics over the last axes.   weight starts at 1,
-/// bias at 0. Throws    ValueError (no axes, ε < 0), at the call what `layer_norm` throws.
+/// bias at 0.
+/// Throws    ValueError (no axes, ε < 0), at the call what `layer_norm` throws.
 class LayerNorm final : public Module {
  public:
   explicit LayerNorm(const LayerNormOptions& options);

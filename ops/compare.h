@@ -17,7 +17,8 @@ Tensor eq(const Tensor& a, Scalar b);
 Tensor ne(const Tensor& a, const Tensor& b);
 Tensor ne(const Tensor& a, Scalar b);
 
-/// a < b. Shapes, DTypes, Gradient, Order, Saves, Throws: as eq, but not boolean.
+/// a < b. Shapes, Gradient, Order, Saves, Throws: as eq.
+/// DTypes    any but boolean, both the same.
 Tensor lt(const Tensor& a, const Tensor& b);
 Tensor lt(const Tensor& a, Scalar b);
 

@@ -24,7 +24,8 @@ struct CrossEntropyOptions {
 ///   probabilities y:  l_n = −Σ_c w_c ((1−ε) y_c + ε/C) lp[c]
 /// A term whose coefficient is 0 is skipped, whatever its logit.
 /// none: l · sum: Σ l · mean: Σ l / Σ_kept w_y for indices (0 when that weight is 0), Σ l / N for
-/// probabilities. Shapes    logits [C], [N, C] or [N, C, d..]; target i64 or i32 [] / [N] / [N, d..], or
+/// probabilities.
+/// Shapes    logits [C], [N, C] or [N, C, d..]; target i64 or i32 [] / [N] / [N, d..], or
 /// floating of logits' shape.
 ///           Result: target's shape without the class axis for none, [] otherwise.
 /// DTypes    f32, f64.

@@ -4,13 +4,17 @@
 
 namespace heed {
 
-/// Normalisation over the last axes:  y = (x − μ) / √(σ² + ε) ⊙ weight + bias,  μ and σ² (biased) of each
-/// row. Shapes    x [.., normalized_shape] → y, same shape; weight, bias [normalized_shape] or undefined.
+/// Normalisation over the last axes:  y = x̂ ⊙ weight + bias,  x̂ = (x − μ) / √(σ² + ε),
+/// with the mean μ and the biased variance σ² of each row.
+/// Shapes    x [.., normalized_shape] → y, same shape; weight, bias [normalized_shape] or undefined.
 /// DTypes    f32, f64; statistics in two passes.
-/// Gradient  g = dy ⊙ weight, dx = (g − mean g − x̂ mean(g ⊙ x̂)) / √(σ² + ε), dweight = Σ_rows dy ⊙ x̂, dbias =
-/// Σ_rows dy. Order     any. Saves     x, weight, μ and 1/√(σ² + ε) of each row. Throws    ShapeError (x does
-/// not end in normalized_shape, weight or bias of another shape), DTypeError,
-///           ValueError (ε < 0).
+/// Gradient  g = dy ⊙ weight, dx = (g − mean g − x̂ mean(g ⊙ x̂)) / √(σ² + ε),
+///           dweight = Σ_rows dy ⊙ x̂, dbias = Σ_rows dy.
+/// Order     any.
+/// Edge      a constant row gives bias; with ε = 0 it is 0/0, NaN. Squares that overflow give zeros.
+/// Saves     x, weight, μ and 1/√(σ² + ε) of each row.
+/// Throws    ShapeError (x does not end in normalized_shape, weight or bias of another shape),
+///           DTypeError, ValueError (ε < 0).
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight = {},
                   const Tensor& bias = {}, double epsilon = 1e-5);
 

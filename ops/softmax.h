@@ -11,7 +11,8 @@ namespace heed {
 /// Gradient  dx = y ⊙ (dy − Σ_axis dy ⊙ y).        Order   any.
 /// Saves     y.
 /// Edge      n == 0 → empty. A row that is all −inf, or holds +inf, → NaN (attention defines its own dead
-/// rows). Throws    IndexError (axis), DTypeError (x not floating).
+/// rows).
+/// Throws    IndexError (axis), DTypeError (x not floating).
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 
 /// Logarithm of softmax:  y_i = x_i − m − log Σ_j exp(x_j − m).

@@ -29,7 +29,8 @@ struct BpeTrainOptions {
 
 /// Learns merges: again and again the pair that comes most often within the pieces of Gpt2Split, of equals the one of the lower
 /// ids, becomes a token. The same text gives the same vocabulary everywhere; it may stay below vocab_size when no
-/// pair comes often enough. Throws    ValueError (vocab_size below 256, min_count below 1).
+/// pair comes often enough.
+/// Throws    ValueError (vocab_size below 256, min_count below 1).
 BpeVocabulary train_bpe(std::string_view text, const BpeTrainOptions& options);
 
 /// Byte-level BPE as in GPT-2: any bytes at all, decode(encode(b)) == b. Text is cut by Gpt2Split; within a piece
@@ -67,12 +68,15 @@ class BpeTokenizer final : public Tokenizer {
 };
 
 /// The vocabulary of a Hugging Face tokenizer.json of this kind: BPE with the ByteLevel pre-tokenizer and decoder, without normalizer, prefix
-/// space, dropout or unknown token fallback. Throws    ValueError that names what is of another kind.
+/// space, dropout or unknown token fallback.
+/// Throws    ValueError that names what is of another kind.
 BpeVocabulary bpe_from_huggingface(std::string_view json);
 
-/// The file of to_json, written whole or not at all. Throws    IoError.
+/// The file of to_json, written whole or not at all.
+/// Throws    IoError.
 void save_tokenizer(const std::filesystem::path& path, const Tokenizer& tokenizer);
-/// Reads a tokenizer.json, Hugging Face's or heed's. Throws    IoError naming the file and what is wrong with it.
+/// Reads a tokenizer.json, Hugging Face's or heed's.
+/// Throws    IoError naming the file and what is wrong with it.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
 
 /// GPT-2's two files: a JSON object from tokens to ids, and merges, one a line.

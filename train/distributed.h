@@ -57,7 +57,8 @@ class World {
   /// Collective. Overwrites the elements of all ranks' tensors with those of rank 0.
   /// Throws    ValueError: names, shapes or dtypes differ.
   void broadcast(const nn::NamedTensors& tensors) const;
-  /// Collective. Throws    ValueError on every rank where bits differ, naming the first tensor that does and a rank
+  /// Collective.
+  /// Throws    ValueError on every rank where bits differ, naming the first tensor that does and a rank
   /// that has another than rank 0.
   void check_equal(const nn::NamedTensors& tensors) const;
   /// Collective. The same of a text that all ranks should have; `what` says what it is.

@@ -39,7 +39,8 @@ class InductionSource {
   /// Documents of `length` characters each, one after the other. The same seed gives the same text everywhere.
   std::string generate(std::int64_t documents, std::int64_t length, std::uint64_t seed) const;
 
-  /// Entry t−1 is H(x_{t+1} | x_1..x_t) in nats, t = 1 … context, exact. Throws    ValueError when context is 0.
+  /// Entry t−1 is H(x_{t+1} | x_1..x_t) in nats, t = 1 … context, exact.
+  /// Throws    ValueError when context is 0.
   std::vector<double> conditional_entropy(std::size_t context) const;
   /// Its mean: the floor of the loss averaged over the positions of a window.
   double entropy_floor(std::size_t context) const;
@@ -47,7 +48,8 @@ class InductionSource {
   /// Throws    ValueError when no document begins so.
   std::vector<double> surprisal(std::string_view window) const;
 
-  /// The keys of a window that were seen before. Throws    ValueError as surprisal.
+  /// The keys of a window that were seen before.
+  /// Throws    ValueError as surprisal.
   std::vector<CopyPlace> copies(std::string_view window) const;
 
  private:
@@ -57,7 +59,8 @@ class InductionSource {
 };
 
 /// Entry h is the mean over the places of Σ_{s in sources} weights[h, query, s]: how much of its attention head h pays to
-/// where the answer stands. weights [H, T, T]. Throws    ShapeError, DTypeError; ValueError without places.
+/// where the answer stands. weights [H, T, T].
+/// Throws    ShapeError, DTypeError; ValueError without places.
 std::vector<double> attention_on(const Tensor& weights, std::span<const CopyPlace> places);
 
 /// attention_on of every head, [layer][head], over fresh documents of the model's context. A head near 1 does induction:

@@ -20,7 +20,8 @@ struct LogField {
 std::string to_json_line(const std::vector<LogField>& fields);
 
 /// Appends JSON objects to a file, one a line. A line is handed to the system whole, so a killed program
-/// leaves whole lines. Throws    IoError naming the path and the system's reason.
+/// leaves whole lines.
+/// Throws    IoError naming the path and the system's reason.
 class JsonlLog {
  public:
   explicit JsonlLog(std::filesystem::path path);

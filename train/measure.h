@@ -29,7 +29,8 @@ struct HeadStatistics {
 
 /// The statistics of a model over tokens i64 [T] or [B, T], without a tape; `documents`, of the same shape, as the model takes
 /// them, or none where each row is one. The model must be in evaluation mode where it has dropout. All are 0 where every document
-/// is a single token. Throws    ValueError (T below 2), and as the model.
+/// is a single token.
+/// Throws    ValueError (T below 2), and as the model.
 HeadStatistics measure_heads(const nn::CausalLM& model, const Tensor& tokens, const Tensor& documents = {});
 
 /// The entropy that heads would have that look at all open tokens alike: mean of ln i over i = 2 … T.

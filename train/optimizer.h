@@ -22,7 +22,8 @@ class Optimizer {
   void step();
   /// Drops all gradients.
   void zero_grad();
-  /// The learning rate from now on. Throws    ValueError for a negative one.
+  /// The learning rate from now on.
+  /// Throws    ValueError for a negative one.
   void set_lr(double lr);
   double lr() const { return lr_; }
   /// Weight decay is for tensors of two or more axes from now on, not for the others (biases, gains).

@@ -21,7 +21,8 @@ struct OptimizerSettings {
 
 /// adamw, adam, nadam, radam, sgd, rmsprop, adagrad, adadelta.
 const std::vector<std::string>& optimizer_names();
-/// The optimizer of a name. Throws    ValueError for another name, and as its constructor.
+/// The optimizer of a name.
+/// Throws    ValueError for another name, and as its constructor.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, nn::NamedTensors parameters,
                                           const OptimizerSettings& settings);
 
@@ -39,7 +40,8 @@ struct ScheduleSettings {
 /// cosine-annealing, cosine-restarts (three periods, each twice as long as the one before), one-cycle.
 const std::vector<std::string>& schedule_names();
 /// The schedule of a name over `total` steps. Those that have no warm-up of their own begin with that of warmup_cosine, and
-/// count their steps from its end. Throws    ValueError for another name, and as the schedule itself.
+/// count their steps from its end.
+/// Throws    ValueError for another name, and as the schedule itself.
 Schedule make_schedule(std::string_view name, const ScheduleSettings& settings);
 
 }  // namespace heed::train

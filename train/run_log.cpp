@@ -14,6 +14,8 @@ namespace {
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
 
+constexpr int most_depth = 4;  // heed writes 2: an object of lists
+constexpr std::uint64_t most_log_bytes = std::uint64_t{1} << 30;
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 double number(const Json& value) { return value.is_number() ? value.get<double>() : kNothing; }
@@ -140,8 +142,9 @@ std::vector<LogField> log_line(const Evaluation& evaluation) {
 }
 
 bool add_line(RunLog& log, const std::string& line, std::int64_t last_step) {
-  const Json entry = Json::parse(line, nullptr, false);
-  if (!entry.is_object() || !entry.value("step", Json()).is_number_integer()) return false;
+  if (!io::json_object_problem(line, most_depth).empty()) return false;
+  const Json entry = Json::parse(line);
+  if (!entry.value("step", Json()).is_number_integer()) return false;
   const auto step = entry["step"].get<std::int64_t>();
   if (step < 0 || step > last_step) return false;
   if (entry.contains("loss")) {
@@ -158,7 +161,7 @@ bool add_line(RunLog& log, const std::string& line, std::int64_t last_step) {
 
 RunLog read_run_log(const std::filesystem::path& path) {
   RunLog log;
-  std::istringstream lines(io::read_file(path));
+  std::istringstream lines(io::read_file(path, most_log_bytes));
   for (std::string line; std::getline(lines, line);) add_line(log, line);
   return log;
 }

@@ -71,7 +71,7 @@ std::vector<LogField> log_line(const Evaluation& evaluation);
 /// Takes up one line of a log if it is such a line of at most `last_step`; false if it is torn, foreign or later.
 bool add_line(RunLog& log, const std::string& line, std::int64_t last_step = INT64_MAX);
 
-/// Throws    IoError (the file cannot be read).
+/// Throws    IoError (the file cannot be read, or is larger than 1 GiB).
 RunLog read_run_log(const std::filesystem::path& path);
 
 }  // namespace heed::train

@@ -31,7 +31,8 @@ struct WarmupStableDecayOptions {
 };
 
 /// lr(t) = lr (t+1) / (warmup+1)   for t < warmup,   lr   until total − decay, and from there along a line to
-/// min_lr at t = total and ever after. Throws    ValueError when warmup + decay is more than total.
+/// min_lr at t = total and ever after.
+/// Throws    ValueError when warmup + decay is more than total.
 Schedule warmup_stable_decay(const WarmupStableDecayOptions& options);
 
 struct StepOptions {
@@ -99,7 +100,8 @@ struct OneCycleOptions {
 };
 
 /// One cosine arc from max_lr / start_divisor up to max_lr, which it meets at t = rise_share · total − 1, and
-/// one down to max_lr / (start_divisor · end_divisor) at t = total − 1. Throws    ValueError for a step at or
+/// one down to max_lr / (start_divisor · end_divisor) at t = total − 1.
+/// Throws    ValueError for a step at or
 /// past total.
 Schedule one_cycle(const OneCycleOptions& options);
 

@@ -29,7 +29,8 @@ struct TextCorpus {
   }
 };
 
-/// Reads files in their order. Throws    IoError naming the file: it cannot be read, or for TextKind::utf8 is not UTF-8, with
+/// Reads files in their order.
+/// Throws    IoError naming the file: it cannot be read, or for TextKind::utf8 is not UTF-8, with
 /// the byte.
 TextCorpus read_corpus(std::span<const std::filesystem::path> files, TextKind kind);
 
@@ -42,7 +43,8 @@ struct TokenSplit {
 /// The last tenth of the tokens validates; the document it begins in is cut.
 TokenSplit split_tail(const std::vector<TokenSpan>& documents);
 /// Whole documents validate: in an order drawn from the seed, the first that have a tenth of the tokens together. The
-/// longest document always trains. Throws    ValueError for fewer than 2 documents with tokens.
+/// longest document always trains.
+/// Throws    ValueError for fewer than 2 documents with tokens.
 TokenSplit split_documents(const std::vector<TokenSpan>& documents, std::uint64_t seed);
 
 }  // namespace heed::train

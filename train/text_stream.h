@@ -11,7 +11,8 @@ namespace heed::train {
 /// Turns tokens into text as they come. Text is handed out as soon as it is certain: an unfinished UTF-8 character waits for
 /// its other bytes, and what may be the beginning of a stop string waits until it is or is not one. All that is
 /// handed out together is decode of the tokens, byte for byte, up to the first stop string, which is left out.
-/// The tokenizer must outlive the stream. Throws    ValueError for an empty stop string.
+/// The tokenizer must outlive the stream.
+/// Throws    ValueError for an empty stop string.
 class TextStream {
  public:
   explicit TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops = {});

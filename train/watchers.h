@@ -41,7 +41,8 @@ class SpikeGuard {
  public:
   explicit SpikeGuard(const SpikeGuardOptions& options = {});
 
-  /// Whether to take the step. Throws    GradError at the most_in_row-th refusal in a row.
+  /// Whether to take the step.
+  /// Throws    GradError at the most_in_row-th refusal in a row.
   bool accepts(double loss, double gradient_norm);
   /// Steps refused so far.
   std::int64_t refused() const { return refused_; }

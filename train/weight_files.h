@@ -47,7 +47,8 @@ std::vector<std::pair<std::string, Tensor>> file_tensors(const nn::CausalLM& mod
                                                          const std::vector<WeightSlot>& slots);
 
 /// Writes model.safetensors or, where the tensors take more than `shard_bytes`, files of at most that many and their index. 0: one file.
-/// A tensor larger than that has a file of its own. Throws    IoError.
+/// A tensor larger than that has a file of its own.
+/// Throws    IoError.
 void write_weight_files(const std::filesystem::path& folder,
                         const std::vector<std::pair<std::string, Tensor>>& tensors,
                         std::uint64_t shard_bytes);

@@ -9,6 +9,9 @@
 #include <omp.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 #include <heed/core/error.h>
 #include <heed/core/parallel.h>
@@ -193,6 +196,28 @@ TEST_CASE("workers take the caller's rounding mode and keep their own afterwards
   CHECK(upward == std::vector<int>(16, FE_UPWARD));
   CHECK(modes() == std::vector<int>(16, former));
 }
+
+#if defined(__SSE__)
+TEST_CASE("workers take the caller's flush modes and keep their own afterwards", "[parallel]") {
+  constexpr unsigned flush = 0x8040;  // results and operands below the normal numbers are 0
+  const ThreadCount restore;
+  set_num_threads(4);
+  const unsigned former = _mm_getcsr();
+  const auto modes = [] {
+    std::vector<unsigned> seen(16);
+    parallel_chunks(
+        16, [&](std::int64_t chunk) { seen[static_cast<std::size_t>(chunk)] = _mm_getcsr() & flush; });
+    return seen;
+  };
+  _mm_setcsr(former | flush);
+  const std::vector<unsigned> flushing = modes();
+  _mm_setcsr(former & ~flush);
+  const std::vector<unsigned> keeping = modes();
+  _mm_setcsr(former);
+  CHECK(flushing == std::vector<unsigned>(16, flush));
+  CHECK(keeping == std::vector<unsigned>(16, 0));
+}
+#endif
 
 TEST_CASE("thread counts below one are refused", "[parallel]") {
   const int former = num_threads();

@@ -32,6 +32,30 @@ void require_clean(const Findings& findings) {
   CHECK(findings.empty());
 }
 
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(HEED_SOURCE_DIR "/" + path).rdbuf();
+  return text.str();
+}
+
+// Of the library and its programs; `getenv(name)` is a helper's.
+TEST_CASE("every environment variable stands in the design page", "[lint]") {
+  const auto page = text_of("docs/design.md");
+  int found = 0;
+  for (const auto& file : repository()) {
+    const std::string call = "getenv(\"";
+    for (std::size_t at = file.text.find(call); at != std::string::npos; at = file.text.find(call, at + 1)) {
+      const auto begin = at + call.size();
+      const auto name = file.text.substr(begin, file.text.find('"', begin) - begin);
+      if (name.empty() || !name.starts_with("HEED_")) continue;
+      ++found;
+      INFO(file.path << ": " << name);
+      CHECK(page.find("`" + name) != std::string::npos);
+    }
+  }
+  CHECK(found >= 10);
+}
+
 TEST_CASE("the tree is read whole", "[lint]") {
   REQUIRE(repository().size() > 20);
   const auto has = [](const std::string& path) {
@@ -63,12 +87,6 @@ TEST_CASE("op headers and add_op agree", "[lint]") {
 
 TEST_CASE("every exported op has its contract", "[lint]") {
   require_clean(check_contracts(repository(), exported_ops()));
-}
-
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(HEED_SOURCE_DIR "/" + path).rdbuf();
-  return text.str();
 }
 
 // tests/consumer compiles and runs that program, so the README's is right as long as they are one.

@@ -11,7 +11,11 @@
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
 #include <heed/ops/activation.h>
+#include <heed/ops/concat.h>
+#include <heed/ops/exp_log.h>
 #include <heed/ops/kernels/targets.h>
+#include <heed/ops/slice.h>
+#include <heed/ops/softmax.h>
 
 #include "../support/op_case.h"
 
@@ -124,6 +128,9 @@ TEMPLATE_TEST_CASE("relu has gradient 0 at 0, recorded or not", "", float, doubl
   }
 }
 
+// e^x / (e^x + 1) by the exponential that softmax and cross-entropy use.
+Tensor softmax_beside_zero(const Tensor& x) { return select(softmax(stack({x, zeros_like(x)}, 1)), 1, 0); }
+
 TEST_CASE("f32 kernels keep a relative error of a few roundings, tails included") {
   struct Row {
     Tensor (*f)(const Tensor&);
@@ -138,6 +145,8 @@ TEST_CASE("f32 kernels keep a relative error of a few roundings, tails included"
   // Two units in the last place are 4 roundings; the product and, where the value itself is a product of an
   // exponential and a quotient, two more operations add one each.
   const Row rows[] = {
+      {exp, [](double v) { return std::exp(v); }, -87, 88, 4},
+      {softmax_beside_zero, logistic, -80, 0, 6},
       {tanh, [](double v) { return std::tanh(v); }, -10, 10, 4},
       {erf, [](double v) { return std::erf(v); }, -5, 5, 4},
       {sigmoid, logistic, -80, 80, 5},

@@ -163,10 +163,12 @@ TEST_CASE("a log reads back what was written, and nothing else") {
   const std::string later = to_json_line(log_line(StepRecord{.step = 5}));
   CHECK_FALSE(add_line(read, later, 4));
   for (const char* foreign : {"", "{\"step\": 1", "[]", "{}", "{\"step\": 1}", "{\"step\": -1, \"loss\": 1}",
-                              "{\"step\": \"1\", \"loss\": 1}", "{\"step\": 1.5, \"loss\": 1}"}) {
+                              "{\"step\": \"1\", \"loss\": 1}", "{\"step\": 1.5, \"loss\": 1}",
+                              "{\"step\": 1, \"loss\": 1, \"loss\": 2}"}) {
     CAPTURE(foreign);
     CHECK_FALSE(add_line(read, foreign));
   }
+  CHECK_FALSE(add_line(read, "{\"step\": 1, \"loss\": " + std::string(1'000'000, '[')));
   CHECK(read.steps.size() == 3);
   // Of the wrong kind: as if it were not there.
   REQUIRE(
@@ -178,6 +180,12 @@ TEST_CASE("a log reads back what was written, and nothing else") {
   CHECK(odd.profile[1].op.empty());
   CHECK(std::isnan(odd.profile[0].saved_bytes));
   CHECK_THROWS_AS(read_run_log("/no/such/log.jsonl"), heed::IoError);
+  const fs::path large =
+      fs::temp_directory_path() / ("heed_log_test_" + std::to_string(::getpid()) + ".jsonl");
+  std::ofstream(large).flush();
+  fs::resize_file(large, (std::uint64_t{1} << 30) + 1);  // a hole: it takes no room
+  CHECK_THROWS_AS(read_run_log(large), heed::IoError);
+  fs::remove(large);
 }
 
 TEST_CASE("maps of a model sum to one, are causal and can be drawn") {
