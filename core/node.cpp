@@ -65,7 +65,7 @@ void Node::destroy(Node* node) noexcept {
 }
 
 void Node::release() {
-  released_ = true;
+  released_ = 1;
   if (ledger_ != 0) [[unlikely]]
     TapeLedger::remove(std::exchange(ledger_, 0), *this);
   release_saved();

@@ -46,7 +46,7 @@ class Node : public RefCounted, public Pooled {
   std::uint64_t order() const { return order_; }
   std::span<const Edge> edges() const { return {edge_data(), edge_count_}; }
   std::span<const OutputMeta> outputs() const { return {output_data(), output_count_}; }
-  bool released() const { return released_; }
+  bool released() const { return released_ != 0; }
   std::int64_t saved_bytes() const { return saved_bytes_; }
   /// Hooks of its outputs; null where none was ever registered.
   const detail::HookList* hooks() const { return hooks_.load(std::memory_order_acquire); }
@@ -88,9 +88,9 @@ class Node : public RefCounted, public Pooled {
     Node* next_dead_;  ///< of a node that nobody holds any more
   };
   std::int64_t saved_bytes_ = 0;
-  std::uint32_t edge_count_ = 0;
-  std::uint16_t output_count_ = 0;
-  bool released_ = false;
+  std::uint32_t output_count_ = 0;
+  std::uint32_t edge_count_ : 31 = 0;
+  std::uint32_t released_ : 1 = 0;
   std::atomic<detail::HookList*> hooks_{nullptr};
   std::array<Edge, inline_edges> edges_;
   std::unique_ptr<More> more_;
