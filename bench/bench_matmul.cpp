@@ -58,8 +58,13 @@ BENCHMARK(square)->Apply(shapes)->ArgsProduct({{1024}, {1024}, {1024}, {1, 2}});
 BENCHMARK(linear_forward)
     ->Apply(shapes)
     ->ArgsProduct({{768}, {128, 384, 512}, {128}, {1, 2}})
-    ->ArgsProduct({{768}, {128}, {512}, {1, 2}});
-BENCHMARK(weight_gradient)->Apply(shapes)->ArgsProduct({{128, 384, 512}, {128}, {768}, {1, 2}});
+    ->ArgsProduct({{768}, {128}, {512}, {1, 2}})
+    ->ArgsProduct({{2048}, {384, 1152, 1536}, {384}, {1, 2}})
+    ->ArgsProduct({{2048}, {384}, {1536}, {1, 2}});
+BENCHMARK(weight_gradient)
+    ->Apply(shapes)
+    ->ArgsProduct({{128, 384, 512}, {128}, {768}, {1, 2}})
+    ->ArgsProduct({{384, 1152, 1536}, {384}, {2048}, {1, 2}});
 BENCHMARK(linear_forward)->Apply(shapes)->ArgsProduct({{1}, {1536}, {384}, {1}});
 
 }  // namespace

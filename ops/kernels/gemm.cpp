@@ -130,13 +130,27 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Mat
 }
 
 Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k) {
-  // A panel packs the other operand again, so it must be large: 16 M multiply-adds are about 0.3 ms.
+  // A panel reads its rows of A and packs its columns of B, which others do again: so it must be large. 16 M multiply-adds are
+  // about 0.3 ms; more than four panels are for products of which each panel is still milliseconds.
+  constexpr std::int64_t few = 4, most = 16, narrowest = 48;
   const double work =
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::int64_t>(k, 1));
-  std::int64_t count = 1;
-  while (count < 16 && work / static_cast<double>(count) > 0x1p24) count *= 2;
-  while (count > 1 && std::max(m, n) / count < 48) count /= 2;
-  return m >= n ? Panels{count, 1} : Panels{1, count};
+  Panels best;
+  for (std::int64_t count = 2; count <= most; count *= 2) {
+    if (work / static_cast<double>(count / 2) <= (count <= few ? 0x1p24 : 0x1p29)) break;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t rows = 1; rows <= count; rows *= 2) {
+      const std::int64_t columns = count / rows;
+      if ((rows > 1 && m / rows < narrowest) || (columns > 1 && n / columns < narrowest)) continue;
+      // All panels together, in units of k; packing an element takes about twice as long as reading it.
+      const double moved = 2.0 * static_cast<double>(n * rows) + static_cast<double>(m * columns);
+      if (moved <= least) {
+        least = moved;
+        best = {rows, columns};
+      }
+    }
+  }
+  return best;
 }
 
 template <class T>

@@ -19,7 +19,7 @@ template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c);
 
-/// Into how many panels of rows or columns a product of this shape is cut so that threads can share it.
+/// Into how many panels of rows and columns a product of this shape is cut so that threads can share it.
 /// Depends on the shape alone.
 struct Panels {
   std::int64_t rows = 1;
