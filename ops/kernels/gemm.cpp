@@ -137,7 +137,8 @@ Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k) {
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::int64_t>(k, 1));
   Panels best;
   for (std::int64_t count = 2; count <= most; count *= 2) {
-    if (work / static_cast<double>(count / 2) <= (count <= few ? 0x1p24 : 0x1p29)) break;
+    const auto fewer = static_cast<double>(best.count());
+    if (work / fewer <= (count <= few ? 0x1p24 : 0x1p29)) break;
     double least = std::numeric_limits<double>::infinity();
     for (std::int64_t rows = 1; rows <= count; rows *= 2) {
       const std::int64_t columns = count / rows;
