@@ -1,3 +1,4 @@
+#include <chrono>
 #include <utility>
 
 #include <heed/core/node.h>
@@ -5,10 +6,19 @@
 #include <heed/core/watch.h>
 
 namespace heed {
+namespace {
 
-TapeClock::TapeClock() : last_(Clock::now()), former_(std::exchange(detail::watch().clock, this)) {}
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TapeClock::TapeClock() : last_(now()), former_(std::exchange(detail::watch().clock, this)) {}
 
 TapeClock::~TapeClock() { detail::watch().clock = former_; }
+
+void TapeClock::restart() { last_ = now(); }
 
 void TapeClock::end_forward(const Node& node) {
   ClockRow& row = row_of(node);
@@ -25,8 +35,8 @@ ClockRow& TapeClock::row_of(const Node& node) {
 }
 
 double TapeClock::lap() {
-  const Clock::time_point now = Clock::now();
-  return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  const double end = now();
+  return end - std::exchange(last_, end);
 }
 
 }  // namespace heed

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,7 +30,7 @@ class TapeClock {
   TapeClock& operator=(const TapeClock&) = delete;
 
   /// The time since the last operation belongs to none.
-  void restart() { last_ = Clock::now(); }
+  void restart();
   /// In the order in which the operations first met.
   const std::vector<ClockRow>& rows() const { return rows_; }
 
@@ -40,14 +39,12 @@ class TapeClock {
   void end_backward(const Node& node);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   ClockRow& row_of(const Node& node);
   double lap();
 
   std::map<std::string_view, std::size_t> places_;
   std::vector<ClockRow> rows_;
-  Clock::time_point last_;
+  double last_;  ///< seconds
   TapeClock* former_;
 };
 

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -14,22 +15,23 @@
 namespace heed::io {
 namespace {
 
-std::filesystem::path temporary_name(const std::filesystem::path& path) {
+namespace fs = std::filesystem;
+
+std::string temporary_name(const fs::path& path) {
   static std::atomic<std::uint64_t> serial{0};
   const std::string name = fmt::format(".{}.tmp-{}-{}", path.filename().string(), ::getpid(), serial++);
-  return path.parent_path() / name;
+  return (path.parent_path() / name).string();
 }
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+std::string folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(temporary_name(path_)) {
-  if (!path_.has_filename()) fail<IoError>("write", "not a file name", "'" + path_.string() + "'");
-  if (std::filesystem::is_directory(path_)) fail<IoError>("write", "'" + path_.string() + "' is a folder");
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(temporary_name(path_)) {
+  if (!fs::path(path_).has_filename()) fail<IoError>("write", "not a file name", "'" + path_ + "'");
+  if (fs::is_directory(path_)) fail<IoError>("write", "'" + path_ + "' is a folder");
   const int descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) fail_with_errno("cannot create a file for");
   file_ = ::fdopen(descriptor, "wb");
@@ -42,13 +44,13 @@ AtomicFile::AtomicFile(std::filesystem::path path)
 AtomicFile::~AtomicFile() { discard(); }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  if (file_ == nullptr) fail<ValueError>("write", "'" + path_.string() + "' is already closed");
+  if (file_ == nullptr) fail<ValueError>("write", "'" + path_ + "' is already closed");
   if (bytes.empty()) return;
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail_with_errno("cannot write");
 }
 
 void AtomicFile::commit() {
-  if (file_ == nullptr) fail<ValueError>("write", "'" + path_.string() + "' is already closed");
+  if (file_ == nullptr) fail<ValueError>("write", "'" + path_ + "' is already closed");
   if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) fail_with_errno("cannot write");
   if (std::fclose(std::exchange(file_, nullptr)) != 0 ||
       std::rename(temporary_.c_str(), path_.c_str()) != 0) {
@@ -76,10 +78,10 @@ void AtomicFile::discard() {
 void AtomicFile::fail_with_errno(std::string_view step) {
   const std::string reason = std::generic_category().message(errno);
   discard();
-  fail<IoError>("write", std::string(step) + " '" + path_.string() + "'", reason);
+  fail<IoError>("write", std::string(step) + " '" + path_ + "'", reason);
 }
 
-void write_file(const std::filesystem::path& path, std::string_view contents) {
+void write_file(const std::string& path, std::string_view contents) {
   AtomicFile file(path);
   file.write(contents);
   file.commit();

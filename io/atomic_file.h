@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +15,7 @@ namespace heed::io {
 /// from the constructor, write and commit.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(std::string path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -31,12 +30,12 @@ class AtomicFile {
   void discard();
   [[noreturn]] void fail_with_errno(std::string_view step);
 
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::string path_;
+  std::string temporary_;
   std::FILE* file_ = nullptr;
 };
 
 /// Writes a whole file through AtomicFile.
-void write_file(const std::filesystem::path& path, std::string_view contents);
+void write_file(const std::string& path, std::string_view contents);
 
 }  // namespace heed::io

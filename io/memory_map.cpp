@@ -18,11 +18,11 @@
 namespace heed::io {
 namespace {
 
-[[noreturn]] void fail_reading(const std::filesystem::path& path, const std::string& reason) {
-  fail<IoError>("read", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
+  fail<IoError>("read", fmt::format("'{}': {}", path, reason));
 }
 
-[[noreturn]] void fail_with_errno(const std::filesystem::path& path) {
+[[noreturn]] void fail_with_errno(const std::string& path) {
   fail_reading(path, std::generic_category().message(errno));
 }
 
@@ -52,7 +52,7 @@ void allow_whole_pages(void*, std::size_t) {}
 
 }  // namespace
 
-MemoryMap::MemoryMap(const std::filesystem::path& path) {
+MemoryMap::MemoryMap(const std::string& path) {
   // O_NONBLOCK: opening a pipe must not wait for its other end.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};

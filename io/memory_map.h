@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace heed::io {
 
@@ -12,7 +12,7 @@ namespace heed::io {
 /// Throws    IoError naming the file: it cannot be read, is no regular file.
 class MemoryMap {
  public:
-  explicit MemoryMap(const std::filesystem::path& path);
+  explicit MemoryMap(const std::string& path);
 
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
 

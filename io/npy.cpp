@@ -236,16 +236,16 @@ std::string header_of(std::string_view descr, const Shape& shape) {
 
 }  // namespace
 
-Tensor load_npy(const std::filesystem::path& path) {
+Tensor load_npy(const std::string& path) {
   const MemoryMap map(path);
   try {
     return read_array({reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()});
   } catch (const Problem& problem) {
-    fail<IoError>("read npy", fmt::format("'{}': {}", path.string(), problem.text));
+    fail<IoError>("read npy", fmt::format("'{}': {}", path, problem.text));
   }
 }
 
-void save_npy(const std::filesystem::path& path, const Tensor& x) {
+void save_npy(const std::string& path, const Tensor& x) {
   check_dtype("save_npy", "x", x, {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean});
   const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds),
                                   [&](const Kind& candidate) { return candidate.dtype == x.dtype(); });

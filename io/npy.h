@@ -1,6 +1,6 @@
 #pragma once
 
-#include <filesystem>
+#include <string>
 
 #include <heed/core/tensor.h>
 
@@ -11,10 +11,10 @@ namespace heed::io {
 /// Throws    IoError naming the file: it cannot be read, its header is not as NumPy writes it, another type or byte order,
 ///           more axes than a tensor can have, a length that is not the shape's, a truth value other than 0 and 1. Nothing
 ///           is allocated by a number that the file merely claims.
-Tensor load_npy(const std::filesystem::path& path);
+Tensor load_npy(const std::string& path);
 
 /// Writes a tensor as a version 1.0 file in row-major order, whole or not at all.
 /// Throws    DTypeError for bf16, which NumPy has not; IoError.
-void save_npy(const std::filesystem::path& path, const Tensor& x);
+void save_npy(const std::string& path, const Tensor& x);
 
 }  // namespace heed::io

@@ -19,14 +19,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void fail_reading(const std::filesystem::path& path, const std::string& reason) {
-  fail<IoError>("read", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
+  fail<IoError>("read", fmt::format("'{}': {}", path, reason));
 }
 
 // A regular file open for reading. O_NONBLOCK: opening a pipe must not wait for its other end.
 class OpenFile {
  public:
-  explicit OpenFile(const std::filesystem::path& path)
+  explicit OpenFile(const std::string& path)
       : path_(path), number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat status {};
     if (number_ < 0 || ::fstat(number_, &status) != 0) fail_with_errno();
@@ -54,7 +54,7 @@ class OpenFile {
  private:
   [[noreturn]] void fail_with_errno() { fail_reading(path_, std::generic_category().message(errno)); }
 
-  const std::filesystem::path& path_;
+  const std::string& path_;
   int number_;
   std::uint64_t size_ = 0;
 };
@@ -111,7 +111,7 @@ class JsonInspector final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-std::string read_file(const std::filesystem::path& path, std::uint64_t most_bytes) {
+std::string read_file(const std::string& path, std::uint64_t most_bytes) {
   OpenFile file(path);
   if (file.size() > most_bytes) {
     fail_reading(path, fmt::format("has {} bytes, more than {}", file.size(), most_bytes));
@@ -131,14 +131,14 @@ std::string json_object_problem(std::string_view text, int most_depth) {
   return Json::sax_parse(text, &inspector) ? "" : inspector.problem;
 }
 
-std::string read_json_object(const std::filesystem::path& path, const JsonLimits& limits) {
+std::string read_json_object(const std::string& path, const JsonLimits& limits) {
   std::string text = read_file(path, limits.bytes);
   const std::string problem = json_object_problem(text, limits.depth);
   if (!problem.empty()) fail_reading(path, problem);
   return text;
 }
 
-std::string file_checksum(const std::filesystem::path& path) {
+std::string file_checksum(const std::string& path) {
   OpenFile file(path);
   constexpr std::size_t kBlock = std::size_t{1} << 16;
   std::vector<char> block(kBlock);

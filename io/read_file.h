@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -9,7 +8,7 @@ namespace heed::io {
 
 /// The bytes of a regular file. Nothing is allocated before its size is known to be at most `most_bytes`.
 /// Throws    IoError naming the file: it cannot be read, is no regular file, is larger.
-std::string read_file(const std::filesystem::path& path, std::uint64_t most_bytes = std::uint64_t{1} << 40);
+std::string read_file(const std::string& path, std::uint64_t most_bytes = std::uint64_t{1} << 40);
 
 struct JsonLimits {
   std::uint64_t bytes = std::uint64_t{64} << 20;
@@ -23,11 +22,11 @@ std::string json_object_problem(std::string_view text, int most_depth);
 /// The text of a file that holds one JSON object, checked before anything is built from it.
 /// Throws    IoError naming the file: as read_file, no JSON in UTF-8 (with the byte), no object, nested deeper than
 ///           limits.depth, the same name twice in one object.
-std::string read_json_object(const std::filesystem::path& path, const JsonLimits& limits = {});
+std::string read_json_object(const std::string& path, const JsonLimits& limits = {});
 
 /// FNV-1a over the bytes of a file, 64 bits as 16 hexadecimal digits. It finds accidents, not forgery.
 /// Throws    IoError.
-std::string file_checksum(const std::filesystem::path& path);
+std::string file_checksum(const std::string& path);
 /// The same of bytes in memory.
 std::string text_checksum(std::string_view text);
 

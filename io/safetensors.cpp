@@ -21,8 +21,8 @@ static_assert(std::endian::native == std::endian::little, "elements are copied a
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own bound
 
-[[noreturn]] void fail_reading(const std::filesystem::path& path, const std::string& reason) {
-  fail<IoError>("read safetensors", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
+  fail<IoError>("read safetensors", fmt::format("'{}': {}", path, reason));
 }
 
 template <class T>
@@ -93,7 +93,7 @@ std::span<const std::byte> raw_bytes(const Tensor& contiguous) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path), file_(path) {
+SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(path) {
   const std::span<const std::byte> file = file_.bytes();
   if (file.size() < kLengthBytes) {
     fail_reading(path, fmt::format("only {} bytes, too short for a header", file.size()));
@@ -153,8 +153,7 @@ std::vector<std::pair<std::string, Tensor>> SafetensorsFile::load_all() const {
   return tensors;
 }
 
-void write_safetensors(const std::filesystem::path& path,
-                       const std::vector<std::pair<std::string, Tensor>>& tensors,
+void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                        const std::map<std::string, std::string>& metadata) {
   std::set<std::string_view> names;
   std::vector<const std::pair<std::string, Tensor>*> order;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -28,7 +27,7 @@ struct SafetensorsEntry {
 /// Throws    IoError naming the file and, where there is one, the tensor.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(const std::string& path);
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
@@ -41,7 +40,7 @@ class SafetensorsFile {
   std::vector<std::pair<std::string, Tensor>> load_all() const;
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
   MemoryMap file_;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, SafetensorsEntry> entries_;
@@ -50,8 +49,7 @@ class SafetensorsFile {
 /// Writes tensors under their names, whole or not at all: the logical elements in row-major order, whatever
 /// the strides. Equal content gives equal bytes; data are aligned to their element size.
 /// Throws    ValueError (a name given twice, the name `__metadata__`, text that is not UTF-8), IoError.
-void write_safetensors(const std::filesystem::path& path,
-                       const std::vector<std::pair<std::string, Tensor>>& tensors,
+void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace heed::io

@@ -14,7 +14,6 @@
 namespace heed::train {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
 using Ids = std::unordered_map<std::string, std::int64_t>;  // by the bytes of the token
 
@@ -132,11 +131,11 @@ Ids added_tokens(const Json& root) {
 }
 
 template <class Read>
-auto naming(const fs::path& path, Read&& read) {
+auto naming(const std::string& path, Read&& read) {
   try {
     return read();
   } catch (const ValueError& error) {
-    fail<IoError>("load_tokenizer", fmt::format("'{}': {}", path.string(), error.what()));
+    fail<IoError>("load_tokenizer", fmt::format("'{}': {}", path, error.what()));
   }
 }
 
@@ -218,16 +217,16 @@ std::string BpeTokenizer::to_json() const {
   return root.dump();
 }
 
-void save_tokenizer(const fs::path& path, const Tokenizer& tokenizer) {
+void save_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
   io::write_file(path, tokenizer.to_json() + "\n");
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& path) {
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   const std::string text = io::read_json_object(path);
   return naming(path, [&] { return tokenizer_from_json(text); });
 }
 
-BpeVocabulary load_gpt2_files(const fs::path& vocab_path, const fs::path& merges_path) {
+BpeVocabulary load_gpt2_files(const std::string& vocab_path, const std::string& merges_path) {
   const Json vocab = Json::parse(io::read_json_object(vocab_path));
   BpeVocabulary vocabulary;
   naming(vocab_path, [&] {
@@ -253,7 +252,7 @@ BpeVocabulary load_gpt2_files(const fs::path& vocab_path, const fs::path& merges
   return vocabulary;
 }
 
-void save_gpt2_files(const fs::path& vocab_path, const fs::path& merges_path,
+void save_gpt2_files(const std::string& vocab_path, const std::string& merges_path,
                      const BpeVocabulary& vocabulary) {
   io::write_file(vocab_path, vocab_json(vocabulary).dump());
   io::write_file(merges_path, fmt::format("#version: 0.2\n{}\n", fmt::join(merge_lines(vocabulary), "\n")));

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -74,16 +73,15 @@ BpeVocabulary bpe_from_huggingface(std::string_view json);
 
 /// The file of to_json, written whole or not at all.
 /// Throws    IoError.
-void save_tokenizer(const std::filesystem::path& path, const Tokenizer& tokenizer);
+void save_tokenizer(const std::string& path, const Tokenizer& tokenizer);
 /// Reads a tokenizer.json, Hugging Face's or heed's.
 /// Throws    IoError naming the file and what is wrong with it.
-std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path);
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 /// GPT-2's two files: a JSON object from tokens to ids, and merges, one a line.
 /// Throws    IoError naming the file and what is wrong with it.
-BpeVocabulary load_gpt2_files(const std::filesystem::path& vocab_json,
-                              const std::filesystem::path& merges_txt);
-void save_gpt2_files(const std::filesystem::path& vocab_json, const std::filesystem::path& merges_txt,
+BpeVocabulary load_gpt2_files(const std::string& vocab_json, const std::string& merges_txt);
+void save_gpt2_files(const std::string& vocab_json, const std::string& merges_txt,
                      const BpeVocabulary& vocabulary);
 
 }  // namespace heed::train

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <system_error>
@@ -22,12 +23,12 @@ using Json = nlohmann::json;  // its objects find a key fast, unlike ordered one
 constexpr const char* kFormat = "heed-checkpoint/2";
 constexpr std::string_view kPrefix = "step-";
 
-[[noreturn]] void fail_loading(const fs::path& path, const std::string& reason) {
-  fail<IoError>("load_checkpoint", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
+  fail<IoError>("load_checkpoint", fmt::format("'{}': {}", path, reason));
 }
 
 // The content of a checkpoint's JSON file, whose own checksum has been compared.
-Json read_record(const fs::path& path) {
+Json read_record(const std::string& path) {
   Json record = Json::parse(io::read_json_object(path));
   const Json checksum = record.value("checksum", Json());
   record.erase("checksum");
@@ -39,7 +40,7 @@ Json read_record(const fs::path& path) {
 }
 
 // get() would cut a real number down.
-std::uint64_t natural_number(const fs::path& path, const Json& value) {
+std::uint64_t natural_number(const std::string& path, const Json& value) {
   if (!value.is_number_unsigned()) fail_loading(path, "a field is missing or of the wrong kind");
   return value.get<std::uint64_t>();
 }
@@ -56,10 +57,10 @@ std::string free_name(const fs::path& folder, const std::string& stem) {
   return name;
 }
 
-nn::NamedTensors load_tensors(const fs::path& path, const Json& record) {
+nn::NamedTensors load_tensors(const std::string& path, const Json& record) {
   const fs::path name = record.at("file").get<std::string>();
   if (name.filename() != name) fail_loading(path, "names tensors in another folder");
-  const fs::path file = path.parent_path() / name;
+  const fs::path file = fs::path(path).parent_path() / name;
   std::error_code code;
   const auto bytes = fs::file_size(file, code);
   if (code) fail_loading(file, code.message());
@@ -97,7 +98,7 @@ nn::NamedTensors Checkpoint::part(std::string_view part) const {
   return state;
 }
 
-Checkpoint load_checkpoint(const fs::path& json_file) {
+Checkpoint load_checkpoint(const std::string& json_file) {
   const Json record = read_record(json_file);
   try {
     Checkpoint checkpoint;
@@ -115,57 +116,54 @@ Checkpoint load_checkpoint(const fs::path& json_file) {
   }
 }
 
-CheckpointFolder::CheckpointFolder(fs::path folder, std::int64_t keep)
+CheckpointFolder::CheckpointFolder(std::string folder, std::int64_t keep)
     : folder_(std::move(folder)), keep_(keep) {
   check_value(keep >= 1, "CheckpointFolder", "keep", keep, "at least 1");
 }
 
-fs::path CheckpointFolder::save(const Checkpoint& checkpoint) {
+std::string CheckpointFolder::save(const Checkpoint& checkpoint) {
   const Json config = Json::parse(checkpoint.config, nullptr, false);
   if (!config.is_object()) fail<ValueError>("save checkpoint", "config is no JSON object");
   std::error_code code;
   fs::create_directories(folder_, code);
   if (code) {
-    fail<IoError>("save checkpoint", fmt::format("cannot make '{}'", folder_.string()), code.message());
+    fail<IoError>("save checkpoint", fmt::format("cannot make '{}'", folder_), code.message());
   }
   const std::string stem = fmt::format("{}{:08}", kPrefix, checkpoint.step);
   const std::string name = free_name(folder_, stem);
-  io::write_safetensors(folder_ / name, checkpoint.tensors, {{"format", kFormat}});
+  const fs::path file = fs::path(folder_) / name;
+  io::write_safetensors(file, checkpoint.tensors, {{"format", kFormat}});
   const std::optional<double>& loss = checkpoint.validation_loss;
-  Json record = {{"format", kFormat},
-                 {"step", checkpoint.step},
-                 {"random", {{"seed", checkpoint.random.seed}, {"offset", checkpoint.random.offset}}},
-                 {"validation_loss", loss && std::isfinite(*loss) ? Json(*loss) : Json()},
-                 {"config", config},
-                 {"tensors",
-                  {{"file", name},
-                   {"bytes", fs::file_size(folder_ / name)},
-                   {"checksum", io::file_checksum(folder_ / name)}}}};
+  Json record = {
+      {"format", kFormat},
+      {"step", checkpoint.step},
+      {"random", {{"seed", checkpoint.random.seed}, {"offset", checkpoint.random.offset}}},
+      {"validation_loss", loss && std::isfinite(*loss) ? Json(*loss) : Json()},
+      {"config", config},
+      {"tensors", {{"file", name}, {"bytes", fs::file_size(file)}, {"checksum", io::file_checksum(file)}}}};
   record["checksum"] = io::text_checksum(record.dump());
-  fs::path path = folder_ / (stem + ".json");
+  std::string path = fs::path(folder_) / (stem + ".json");
   io::write_file(path, record.dump(2) + "\n");
   prune(path);
   return path;
 }
 
-std::vector<fs::path> CheckpointFolder::list() const {
-  std::vector<fs::path> paths;
+std::vector<std::string> CheckpointFolder::list() const {
+  std::vector<std::string> paths;
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(folder_, code)) {
     if (is_checkpoint(entry.path())) paths.push_back(entry.path());
   }
-  // By number: longer names are later steps.
-  std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string x = a.filename().string();
-    const std::string y = b.filename().string();
-    return x.size() != y.size() ? x.size() < y.size() : x < y;
+  // By number: longer names, all in one folder, are later steps.
+  std::sort(paths.begin(), paths.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
   return paths;
 }
 
 std::optional<Checkpoint> CheckpointFolder::latest(
     const std::function<void(const std::string&)>& on_problem) const {
-  std::vector<fs::path> paths = list();
+  std::vector<std::string> paths = list();
   if (paths.empty()) return std::nullopt;
   std::string first_problem;
   for (; !paths.empty(); paths.pop_back()) {
@@ -176,14 +174,13 @@ std::optional<Checkpoint> CheckpointFolder::latest(
       if (on_problem) on_problem(error.what());
     }
   }
-  fail<IoError>("load_checkpoint", fmt::format("'{}' has no whole checkpoint", folder_.string()),
-                first_problem);
+  fail<IoError>("load_checkpoint", fmt::format("'{}' has no whole checkpoint", folder_), first_problem);
 }
 
-std::optional<fs::path> CheckpointFolder::best() const {
-  std::optional<fs::path> best;
+std::optional<std::string> CheckpointFolder::best() const {
+  std::optional<std::string> best;
   double least = std::numeric_limits<double>::infinity();
-  for (const fs::path& path : list()) {
+  for (const std::string& path : list()) {
     try {
       const double loss = loss_of(read_record(path)).value_or(std::numeric_limits<double>::infinity());
       if (std::isinf(loss) || loss > least) continue;
@@ -196,23 +193,23 @@ std::optional<fs::path> CheckpointFolder::best() const {
   return best;
 }
 
-void CheckpointFolder::prune(const fs::path& saved) const {
+void CheckpointFolder::prune(const std::string& saved) const {
   std::error_code ignored;  // what cannot be removed now is removed the next time
-  std::vector<fs::path> paths = list();
+  std::vector<std::string> paths = list();
   while (paths.back() != saved) {  // of a run that went on from further back
     fs::remove(paths.back(), ignored);
     paths.pop_back();
   }
-  const std::optional<fs::path> kept_best = best();
+  const std::optional<std::string> kept_best = best();
   const std::size_t excess = paths.size() - std::min(paths.size(), static_cast<std::size_t>(keep_));
-  std::set<fs::path> named;
+  std::set<std::string> named;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (i < excess && paths[i] != kept_best) {
       fs::remove(paths[i], ignored);
       continue;
     }
     try {
-      named.insert(folder_ / read_record(paths[i]).at("tensors").at("file").get<std::string>());
+      named.insert(fs::path(folder_) / read_record(paths[i]).at("tensors").at("file").get<std::string>());
     } catch (const std::exception&) {
       return;  // which tensors a broken one names cannot be told: remove none
     }

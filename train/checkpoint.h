@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,7 +28,7 @@ struct Checkpoint {
 
 /// Reads one checkpoint by its `.json` file: sizes and checksums are compared before anything is returned.
 /// Throws    IoError naming the file and what is wrong with it.
-Checkpoint load_checkpoint(const std::filesystem::path& json_file);
+Checkpoint load_checkpoint(const std::string& json_file);
 
 /// Checkpoints of one run. Each is a pair of files, `step-00000100.json` and the safetensors file that it names. Both are
 /// written to temporary names, synced and renamed, the JSON last: it stands for the checkpoint, so at any
@@ -38,27 +37,27 @@ class CheckpointFolder {
  public:
   /// Keeps the newest `keep` checkpoints and the one of the least validation loss.
   /// Throws    ValueError when keep is below 1.
-  explicit CheckpointFolder(std::filesystem::path folder, std::int64_t keep = 2);
+  explicit CheckpointFolder(std::string folder, std::int64_t keep = 2);
 
   /// Makes the folder if need be, writes a checkpoint, then removes those that are not kept, those of later steps, and
   /// what interrupted writes left. Returns the path of its JSON file.
   /// Throws    IoError; the checkpoints that were there are there still. ValueError (config is no JSON object, a
   ///           tensor's name twice).
-  std::filesystem::path save(const Checkpoint& checkpoint);
+  std::string save(const Checkpoint& checkpoint);
 
   /// The JSON files, oldest step first.
-  std::vector<std::filesystem::path> list() const;
+  std::vector<std::string> list() const;
   /// The newest checkpoint that is whole; `on_problem` is told about newer ones that are not. None when the folder has none.
   /// Throws    IoError when there are checkpoints but none of them is whole.
   std::optional<Checkpoint> latest(
       const std::function<void(const std::string& problem)>& on_problem = nullptr) const;
   /// The JSON file of the least validation loss, the newest of equals; none without any validation loss.
-  std::optional<std::filesystem::path> best() const;
+  std::optional<std::string> best() const;
 
  private:
-  void prune(const std::filesystem::path& saved) const;
+  void prune(const std::string& saved) const;
 
-  std::filesystem::path folder_;
+  std::string folder_;
   std::int64_t keep_;
 };
 

@@ -11,9 +11,9 @@
 namespace heed::train {
 namespace {
 
-[[noreturn]] void fail_with_errno(std::string_view step, const std::filesystem::path& path) {
+[[noreturn]] void fail_with_errno(std::string_view step, const std::string& path) {
   const std::string reason = std::generic_category().message(errno);
-  fail<IoError>("JsonlLog", std::string(step) + " '" + path.string() + "'", reason);
+  fail<IoError>("JsonlLog", std::string(step) + " '" + path + "'", reason);
 }
 
 }  // namespace
@@ -26,8 +26,7 @@ std::string to_json_line(const std::vector<LogField>& fields) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-JsonlLog::JsonlLog(std::filesystem::path path)
-    : path_(std::move(path)), file_(std::fopen(path_.c_str(), "ab")) {
+JsonlLog::JsonlLog(std::string path) : path_(std::move(path)), file_(std::fopen(path_.c_str(), "ab")) {
   if (file_ == nullptr) fail_with_errno("cannot open", path_);
 }
 

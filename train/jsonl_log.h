@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,7 +23,7 @@ std::string to_json_line(const std::vector<LogField>& fields);
 /// Throws    IoError naming the path and the system's reason.
 class JsonlLog {
  public:
-  explicit JsonlLog(std::filesystem::path path);
+  explicit JsonlLog(std::string path);
   ~JsonlLog();
   JsonlLog(const JsonlLog&) = delete;
   JsonlLog& operator=(const JsonlLog&) = delete;
@@ -32,7 +31,7 @@ class JsonlLog {
   void write(const std::vector<LogField>& fields);
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
   std::FILE* file_ = nullptr;
 };
 

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ using Json = nlohmann::json;  // its objects find a key fast, unlike ordered one
 
 constexpr const char* kFormat = "heed-causal-lm/1";
 
-[[noreturn]] void fail_loading(const fs::path& path, const std::string& reason) {
-  fail<IoError>("load_language_model", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
+  fail<IoError>("load_language_model", fmt::format("'{}': {}", path, reason));
 }
 
 std::unique_ptr<Tokenizer> tokenizer_of(const fs::path& folder) {
@@ -64,7 +65,9 @@ LanguageModel load_own(const fs::path& folder, const fs::path& config_path, cons
 
 }  // namespace
 
-void save_language_model(const fs::path& folder, const nn::CausalLM& model, const Tokenizer& tokenizer) {
+void save_language_model(const std::string& folder_name, const nn::CausalLM& model,
+                         const Tokenizer& tokenizer) {
+  const fs::path folder = folder_name;
   const Json config = {{"format", kFormat},
                        {"model", Json::parse(model_config_to_json(model.options()))},
                        {"tokenizer", Json::parse(tokenizer.to_json())}};
@@ -72,7 +75,8 @@ void save_language_model(const fs::path& folder, const nn::CausalLM& model, cons
   io::write_file(folder / "config.json", config.dump(2) + "\n");
 }
 
-LanguageModel load_language_model(const fs::path& folder) {
+LanguageModel load_language_model(const std::string& folder_name) {
+  const fs::path folder = folder_name;
   const fs::path config_path = folder / "config.json";
   const Json config = Json::parse(io::read_json_object(config_path));
   if (config.contains("format")) return load_own(folder, config_path, config);

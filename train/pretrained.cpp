@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -14,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_loading(const fs::path& path, const std::string& reason) {
-  fail<IoError>("load_pretrained", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
+  fail<IoError>("load_pretrained", fmt::format("'{}': {}", path, reason));
 }
 
 // The names of a GPT-2 that was saved without the head around it begin one module further in.
@@ -30,7 +31,8 @@ void fit_prefix(std::vector<WeightSlot>& slots, const WeightFiles& files) {
 
 }  // namespace
 
-nn::CausalLM load_pretrained(const fs::path& folder) {
+nn::CausalLM load_pretrained(const std::string& folder_name) {
+  const fs::path folder = folder_name;
   const fs::path config_path = folder / "config.json";
   const std::string json = io::read_json_object(config_path);
   PretrainedConfig config;
@@ -55,8 +57,9 @@ nn::CausalLM load_pretrained(const fs::path& folder) {
   }
 }
 
-void save_pretrained(const fs::path& folder, const nn::CausalLM& model,
+void save_pretrained(const std::string& folder_name, const nn::CausalLM& model,
                      const SavePretrainedOptions& options) {
+  const fs::path folder = folder_name;
   const std::string config = pretrained_config_to_json(model.options(), options.format);
   for (const auto& [path, parameter] : model.named_parameters()) {
     check_dtype("save_pretrained", path, parameter, {DType::f32});

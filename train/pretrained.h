@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <string>
 
 #include <heed/nn/causal_lm.h>
 #include <heed/train/weight_layout.h>
@@ -14,7 +14,7 @@ namespace heed::train {
 /// Throws    IoError naming the file or folder: it lists every field of the configuration that CausalLM has no
 ///           counterpart of, or every tensor that is missing, not in the model, or of another shape or dtype, with both shapes.
 ///           Nothing is allocated for a model before all tensors fit.
-nn::CausalLM load_pretrained(const std::filesystem::path& folder);
+nn::CausalLM load_pretrained(const std::string& folder);
 
 struct SavePretrainedOptions {
   WeightFormat format = WeightFormat::gpt2;
@@ -25,7 +25,7 @@ struct SavePretrainedOptions {
 /// read as F32 is written with the same bytes. Biases that GPT-2 has and the model has not are zeros.
 /// Throws    ValueError that lists all that the format cannot say, before anything is written (also: parameters that
 ///           are not f32, the folder has a config.json already), IoError.
-void save_pretrained(const std::filesystem::path& folder, const nn::CausalLM& model,
+void save_pretrained(const std::string& folder, const nn::CausalLM& model,
                      const SavePretrainedOptions& options);
 
 }  // namespace heed::train

@@ -188,7 +188,7 @@ std::string render_report(const ReportData& data) {
       escape_html(data.title), detail::report_style, json, detail::report_script);
 }
 
-void write_report(const std::filesystem::path& path, const ReportData& data) {
+void write_report(const std::string& path, const ReportData& data) {
   io::write_file(path, render_report(data));
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +36,6 @@ std::string render_report(const ReportData& data);
 
 /// Writes render_report(data) to a file, whole or not at all.
 /// Throws    ShapeError, IoError.
-void write_report(const std::filesystem::path& path, const ReportData& data);
+void write_report(const std::string& path, const ReportData& data);
 
 }  // namespace heed::train

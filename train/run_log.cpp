@@ -159,7 +159,7 @@ bool add_line(RunLog& log, const std::string& line, std::int64_t last_step) {
   return true;
 }
 
-RunLog read_run_log(const std::filesystem::path& path) {
+RunLog read_run_log(const std::string& path) {
   RunLog log;
   std::istringstream lines(io::read_file(path, most_log_bytes));
   for (std::string line; std::getline(lines, line);) add_line(log, line);

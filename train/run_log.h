@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,6 +71,6 @@ std::vector<LogField> log_line(const Evaluation& evaluation);
 bool add_line(RunLog& log, const std::string& line, std::int64_t last_step = INT64_MAX);
 
 /// Throws    IoError (the file cannot be read, or is larger than 1 GiB).
-RunLog read_run_log(const std::filesystem::path& path);
+RunLog read_run_log(const std::string& path);
 
 }  // namespace heed::train

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -16,8 +17,8 @@ namespace fs = std::filesystem;
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-void append_folder(const fs::path& folder, std::vector<fs::path>& files) {
-  std::vector<fs::path> found;
+void append_folder(const std::string& folder, std::vector<std::string>& files) {
+  std::vector<std::string> found;
   for (auto entry = fs::recursive_directory_iterator(folder); entry != fs::recursive_directory_iterator();
        ++entry) {
     std::error_code code;
@@ -27,18 +28,17 @@ void append_folder(const fs::path& folder, std::vector<fs::path>& files) {
       found.push_back(entry->path());
     }
   }
-  if (found.empty()) fail<IoError>("read", fmt::format("'{}' holds no file", folder.string()));
-  std::sort(found.begin(), found.end(),
-            [](const fs::path& a, const fs::path& b) { return a.native() < b.native(); });
+  if (found.empty()) fail<IoError>("read", fmt::format("'{}' holds no file", folder));
+  std::sort(found.begin(), found.end());
   files.insert(files.end(), found.begin(), found.end());
 }
 
-void check_utf8(const fs::path& file, std::string_view text) {
+void check_utf8(const std::string& file, std::string_view text) {
   for (std::size_t offset = 0; offset < text.size();) {
     const std::size_t length = utf8_length(text, offset);
     if (length == 0) {
       fail<IoError>(
-          "read", fmt::format("'{}' is not UTF-8", file.string()),
+          "read", fmt::format("'{}' is not UTF-8", file),
           fmt::format("byte 0x{:02X} at offset {}", static_cast<unsigned char>(text[offset]), offset));
     }
     offset += length;
@@ -56,26 +56,26 @@ std::int64_t training_share(std::int64_t n) { return n / 10 * 9 + n % 10 * 9 / 1
 
 }  // namespace
 
-std::vector<fs::path> list_files(std::span<const fs::path> paths) {
-  std::vector<fs::path> files;
-  for (const fs::path& path : paths) {
+std::vector<std::string> list_files(std::span<const std::string> paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
     try {
-      if (!fs::exists(path)) fail<IoError>("read", fmt::format("'{}' does not exist", path.string()));
+      if (!fs::exists(path)) fail<IoError>("read", fmt::format("'{}' does not exist", path));
       if (fs::is_directory(path)) {
         append_folder(path, files);
       } else {
         files.push_back(path);
       }
     } catch (const fs::filesystem_error& error) {
-      fail<IoError>("read", fmt::format("'{}': {}", path.string(), error.code().message()));
+      fail<IoError>("read", fmt::format("'{}': {}", path, error.code().message()));
     }
   }
   return files;
 }
 
-TextCorpus read_corpus(std::span<const fs::path> files, TextKind kind) {
+TextCorpus read_corpus(std::span<const std::string> files, TextKind kind) {
   TextCorpus corpus;
-  for (const fs::path& file : files) {
+  for (const std::string& file : files) {
     const std::string text = io::read_file(file);
     if (kind == TextKind::utf8) check_utf8(file, text);
     corpus.text += text;

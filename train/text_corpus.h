@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +13,7 @@ namespace heed::train {
 /// The regular files that are meant: a file as it is given, a folder as all files under it, ordered by their path's bytes.
 /// Hidden ones, and folders behind links, are left out of a folder.
 /// Throws    IoError naming a path that does not exist, a folder that holds no file or cannot be read.
-std::vector<std::filesystem::path> list_files(std::span<const std::filesystem::path> paths);
+std::vector<std::string> list_files(std::span<const std::string> paths);
 
 enum class TextKind { utf8, bytes };
 
@@ -32,7 +31,7 @@ struct TextCorpus {
 /// Reads files in their order.
 /// Throws    IoError naming the file: it cannot be read, or for TextKind::utf8 is not UTF-8, with
 /// the byte.
-TextCorpus read_corpus(std::span<const std::filesystem::path> files, TextKind kind);
+TextCorpus read_corpus(std::span<const std::string> files, TextKind kind);
 
 /// Documents to learn from and documents to validate with, in the order of the text.
 struct TokenSplit {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -95,7 +96,7 @@ std::span<const std::int64_t> checked_ends(std::string_view file, const Sizes& s
 
 }  // namespace
 
-TokenFileWriter::TokenFileWriter(const std::filesystem::path& path, const Tokenizer& tokenizer)
+TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer)
     : file_(path), vocab_size_(tokenizer.vocab_size()), width_(width_for(vocab_size_)) {
   if (vocab_size_ > kMostIds) {
     fail<ValueError>("write tokens", "vocabulary too large", std::to_string(vocab_size_), "at most 2^32");
@@ -135,7 +136,7 @@ void TokenFileWriter::commit() {
   file_.commit();
 }
 
-TokenFile::TokenFile(const std::filesystem::path& path) : map_(path), path_(path) {
+TokenFile::TokenFile(const std::string& path) : map_(path), path_(path) {
   const std::string_view file(reinterpret_cast<const char*>(map_.bytes().data()), map_.bytes().size());
   try {
     const Sizes sizes = checked_sizes(file);
@@ -151,19 +152,19 @@ TokenFile::TokenFile(const std::filesystem::path& path) : map_(path), path_(path
     tokenizer_checksum_ = file.substr(kHead - kHashCharacters, kHashCharacters);
     checksum_ = fmt::format("{:016x}", checksum.value());
   } catch (const Problem& problem) {
-    fail<IoError>("read tokens", fmt::format("'{}' {}", path.string(), problem.text));
+    fail<IoError>("read tokens", fmt::format("'{}' {}", path, problem.text));
   }
 }
 
 void TokenFile::check_tokenizer(const Tokenizer& tokenizer) const {
   const std::string given = io::text_checksum(tokenizer.to_json());
   if (given == tokenizer_checksum_) return;
-  fail<ValueError>("read tokens", fmt::format("'{}' was written with another tokenizer", path_.string()),
+  fail<ValueError>("read tokens", fmt::format("'{}' was written with another tokenizer", path_),
                    fmt::format("checksum {}, {} ids", given, tokenizer.vocab_size()),
                    fmt::format("checksum {}, {} ids", tokenizer_checksum_, vocab_size_));
 }
 
-bool is_token_file(const std::filesystem::path& path) {
+bool is_token_file(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::is_regular_file(path, code)) return false;
   std::string head(kMagic.size(), '\0');

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +24,7 @@ namespace heed::train {
 /// Throws    IoError; ValueError for a tokenizer of more than 2^32 ids.
 class TokenFileWriter {
  public:
-  TokenFileWriter(const std::filesystem::path& path, const Tokenizer& tokenizer);
+  TokenFileWriter(const std::string& path, const Tokenizer& tokenizer);
 
   /// Throws    IndexError for an id outside the vocabulary.
   void add_document(std::span<const std::int64_t> ids);
@@ -49,7 +48,7 @@ class TokenFileWriter {
 /// Throws    IoError naming the file and what is wrong with it.
 class TokenFile {
  public:
-  explicit TokenFile(const std::filesystem::path& path);
+  explicit TokenFile(const std::string& path);
 
   std::int64_t vocab_size() const { return vocab_size_; }
   TokenSpan tokens() const { return tokens_; }
@@ -64,7 +63,7 @@ class TokenFile {
 
  private:
   io::MemoryMap map_;
-  std::filesystem::path path_;
+  std::string path_;
   std::int64_t vocab_size_ = 0;
   TokenSpan tokens_;
   std::span<const std::int64_t> ends_;
@@ -73,6 +72,6 @@ class TokenFile {
 };
 
 /// Whether a file begins as a token file does. False where it cannot be read.
-bool is_token_file(const std::filesystem::path& path);
+bool is_token_file(const std::string& path);
 
 }  // namespace heed::train

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -14,6 +15,12 @@ T id_at(const std::byte* data, std::int64_t i) {
 }
 
 }  // namespace
+
+TokenSpan::TokenSpan(const void* data, std::size_t width, std::size_t size)
+    : data_(static_cast<const std::byte*>(data)), width_(width), size_(static_cast<std::int64_t>(size)) {}
+TokenSpan::TokenSpan(std::span<const std::uint16_t> ids) : TokenSpan(ids.data(), 2, ids.size()) {}
+TokenSpan::TokenSpan(std::span<const std::uint32_t> ids) : TokenSpan(ids.data(), 4, ids.size()) {}
+TokenSpan::TokenSpan(std::span<const std::int64_t> ids) : TokenSpan(ids.data(), 8, ids.size()) {}
 
 std::int64_t TokenSpan::operator[](std::int64_t i) const {
   if (width_ == 2) return id_at<std::uint16_t>(data_, i);
@@ -32,6 +39,10 @@ std::int64_t* TokenSpan::copy(std::int64_t* out) const {
   for (std::int64_t i = 0; i < size_; ++i) *out++ = (*this)[i];
   return out;
 }
+
+TokenText::TokenText(std::span<const std::int64_t> ids) : TokenText(TokenSpan(ids)) {}
+TokenText::TokenText(const std::vector<std::int64_t>& ids) : TokenText(TokenSpan(ids)) {}
+TokenText::TokenText(TokenSpan tokens) : TokenText(std::vector<TokenSpan>{tokens}) {}
 
 TokenText::TokenText(std::vector<TokenSpan> pieces) : pieces_(std::move(pieces)) {
   std::int64_t end = 0;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,9 +11,9 @@ namespace heed::train {
 class TokenSpan {
  public:
   TokenSpan() = default;
-  TokenSpan(std::span<const std::uint16_t> ids) : TokenSpan(ids.data(), 2, ids.size()) {}
-  TokenSpan(std::span<const std::uint32_t> ids) : TokenSpan(ids.data(), 4, ids.size()) {}
-  TokenSpan(std::span<const std::int64_t> ids) : TokenSpan(ids.data(), 8, ids.size()) {}
+  TokenSpan(std::span<const std::uint16_t> ids);
+  TokenSpan(std::span<const std::uint32_t> ids);
+  TokenSpan(std::span<const std::int64_t> ids);
 
   std::int64_t size() const { return size_; }
   /// 0 <= i < size().
@@ -25,8 +24,7 @@ class TokenSpan {
   std::int64_t* copy(std::int64_t* out) const;
 
  private:
-  TokenSpan(const void* data, std::size_t width, std::size_t size)
-      : data_(static_cast<const std::byte*>(data)), width_(width), size_(static_cast<std::int64_t>(size)) {}
+  TokenSpan(const void* data, std::size_t width, std::size_t size);
 
   const std::byte* data_ = nullptr;
   std::size_t width_ = 8;
@@ -36,9 +34,9 @@ class TokenSpan {
 /// Spans read as one text, one after the other; nothing is copied.
 class TokenText {
  public:
-  TokenText(std::span<const std::int64_t> ids) : TokenText(TokenSpan(ids)) {}
-  TokenText(const std::vector<std::int64_t>& ids) : TokenText(TokenSpan(ids)) {}
-  TokenText(TokenSpan tokens) : TokenText(std::vector<TokenSpan>{tokens}) {}
+  TokenText(std::span<const std::int64_t> ids);
+  TokenText(const std::vector<std::int64_t>& ids);
+  TokenText(TokenSpan tokens);
   explicit TokenText(std::vector<TokenSpan> pieces);
 
   const std::vector<TokenSpan>& pieces() const { return pieces_; }

@@ -54,7 +54,6 @@ CharTokenizer::CharTokenizer(std::string_view text) : codes_(decode_utf8(text, "
   std::sort(codes_.begin(), codes_.end());
   codes_.erase(std::unique(codes_.begin(), codes_.end()), codes_.end());
   codes_.shrink_to_fit();
-  for (const char32_t code : codes_) ids_.emplace(code, static_cast<std::int64_t>(ids_.size()));
 }
 
 std::vector<std::int64_t> CharTokenizer::encode(std::string_view text) const {
@@ -62,13 +61,13 @@ std::vector<std::int64_t> CharTokenizer::encode(std::string_view text) const {
   std::vector<std::int64_t> tokens;
   tokens.reserve(codes.size());
   for (const char32_t code : codes) {
-    const auto found = ids_.find(code);
-    if (found == ids_.end()) {
+    const auto found = std::lower_bound(codes_.begin(), codes_.end(), code);
+    if (found == codes_.end() || *found != code) {
       fail<ValueError>("encode", "character outside the vocabulary",
                        fmt::format("{} at position {}", character_name(code), tokens.size()),
                        fmt::format("one of the {} characters the tokenizer was built from", codes_.size()));
     }
-    tokens.push_back(found->second);
+    tokens.push_back(found - codes_.begin());
   }
   return tokens;
 }

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace heed::train {
@@ -53,8 +52,7 @@ class CharTokenizer final : public Tokenizer {
   std::string to_json() const override;
 
  private:
-  std::vector<char32_t> codes_;                     // id → code point, ascending
-  std::unordered_map<char32_t, std::int64_t> ids_;  // code point → id
+  std::vector<char32_t> codes_;  // id → code point, ascending
 };
 
 /// IndexError that names the first id outside 0 … vocab_size − 1 and its position.

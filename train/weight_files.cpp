@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <unordered_map>
 
@@ -24,8 +25,8 @@ using Json = nlohmann::json;  // its objects find a key fast, unlike ordered one
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-[[noreturn]] void fail_loading(const fs::path& path, const std::string& reason) {
-  fail<IoError>("load weights", fmt::format("'{}': {}", path.string(), reason));
+[[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
+  fail<IoError>("load weights", fmt::format("'{}': {}", path, reason));
 }
 
 bool is_loadable(const std::string& dtype) { return dtype == "F32" || dtype == "F16" || dtype == "BF16"; }
@@ -58,20 +59,22 @@ std::uint64_t bytes_of(const Tensor& x) { return static_cast<std::uint64_t>(x.nu
 
 }  // namespace
 
-WeightFiles::WeightFiles(fs::path folder) : folder_(std::move(folder)) {
-  const bool single = fs::exists(folder_ / kSingle);
-  const bool index = fs::exists(folder_ / kIndex);
+WeightFiles::WeightFiles(const std::string& folder_name) : folder_(folder_name) {
+  const fs::path folder = folder_;
+  const bool single = fs::exists(folder / kSingle);
+  const bool index = fs::exists(folder / kIndex);
   if (single && index) fail_loading(folder_, fmt::format("has both {} and {}", kSingle, kIndex));
   if (index) {
     read_index();
     return;
   }
-  files_.emplace_back(folder_ / kSingle);
+  files_.emplace_back(folder / kSingle);
   for (const auto& [name, entry] : files_[0].entries()) file_of_.emplace(name, 0);
 }
 
 void WeightFiles::read_index() {
-  const fs::path path = folder_ / kIndex;
+  const fs::path folder = folder_;
+  const fs::path path = folder / kIndex;
   const Json index = Json::parse(io::read_json_object(path));
   const Json map = index.value("weight_map", Json());
   if (!map.is_object()) fail_loading(path, "has no weight_map");
@@ -82,7 +85,7 @@ void WeightFiles::read_index() {
       fail_loading(path, fmt::format("puts '{}' in no file of its folder", name));
     }
     const auto [place, added] = numbers.emplace(file_name.string(), files_.size());
-    if (added) files_.emplace_back(folder_ / file_name);
+    if (added) files_.emplace_back(folder / file_name);
     if (files_[place->second].entries().count(name) == 0) {
       fail_loading(path, fmt::format("puts '{}' in '{}', which has it not", name, file_name.string()));
     }
@@ -103,7 +106,7 @@ const io::SafetensorsEntry& WeightFiles::entry(const std::string& name) const {
 
 Tensor WeightFiles::load(const std::string& name) const { return files_.at(file_of_.at(name)).load(name); }
 
-void check_weights(const fs::path& folder, const WeightFiles& files, const std::vector<WeightSlot>& slots,
+void check_weights(const std::string& folder, const WeightFiles& files, const std::vector<WeightSlot>& slots,
                    WeightFormat format) {
   std::vector<std::string> problems;
   std::set<std::string> known;
@@ -144,8 +147,10 @@ std::vector<std::pair<std::string, Tensor>> file_tensors(const nn::CausalLM& mod
   return tensors;
 }
 
-void write_weight_files(const fs::path& folder, const std::vector<std::pair<std::string, Tensor>>& tensors,
+void write_weight_files(const std::string& folder_name,
+                        const std::vector<std::pair<std::string, Tensor>>& tensors,
                         std::uint64_t shard_bytes) {
+  const fs::path folder = folder_name;
   const std::map<std::string, std::string> metadata = {{"format", "pt"}};  // Hugging Face asks for it
   std::vector<std::vector<std::pair<std::string, Tensor>>> shards(1);
   std::uint64_t filled = 0;

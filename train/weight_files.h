@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,7 +16,7 @@ namespace heed::train {
 ///           file of another folder, a tensor that is not in the file it names, or not one that is.
 class WeightFiles {
  public:
-  explicit WeightFiles(std::filesystem::path folder);
+  explicit WeightFiles(const std::string& folder);
 
   bool has(const std::string& name) const { return file_of_.count(name) != 0; }
   std::int64_t size() const { return static_cast<std::int64_t>(file_of_.size()); }
@@ -29,15 +28,15 @@ class WeightFiles {
  private:
   void read_index();
 
-  std::filesystem::path folder_;
+  std::string folder_;
   std::vector<io::SafetensorsFile> files_;
   std::map<std::string, std::size_t> file_of_;
 };
 
 /// IoError that lists every tensor that is missing, belongs to nothing, or is of another shape or dtype than F32, F16 or BF16, with
 /// both shapes, and names that should say the same and do not. Reads no elements but those.
-void check_weights(const std::filesystem::path& folder, const WeightFiles& files,
-                   const std::vector<WeightSlot>& slots, WeightFormat format);
+void check_weights(const std::string& folder, const WeightFiles& files, const std::vector<WeightSlot>& slots,
+                   WeightFormat format);
 
 /// Copies checked tensors into the parameters, one at a time.
 void copy_weights(const WeightFiles& files, const std::vector<WeightSlot>& slots, nn::CausalLM& model);
@@ -49,8 +48,7 @@ std::vector<std::pair<std::string, Tensor>> file_tensors(const nn::CausalLM& mod
 /// Writes model.safetensors or, where the tensors take more than `shard_bytes`, files of at most that many and their index. 0: one file.
 /// A tensor larger than that has a file of its own.
 /// Throws    IoError.
-void write_weight_files(const std::filesystem::path& folder,
-                        const std::vector<std::pair<std::string, Tensor>>& tensors,
+void write_weight_files(const std::string& folder, const std::vector<std::pair<std::string, Tensor>>& tensors,
                         std::uint64_t shard_bytes);
 
 }  // namespace heed::train

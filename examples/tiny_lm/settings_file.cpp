@@ -57,26 +57,16 @@ bool take(const Json& value, std::string& member) {
   return value.is_string();
 }
 
-bool take(const Json& value, std::filesystem::path& member) {
-  if (value.is_string()) member = value.get<std::string>();
-  return value.is_string();
-}
-
-bool take(const Json& value, std::vector<std::filesystem::path>& member) {
+bool take(const Json& value, std::vector<std::string>& member) {
   if (!value.is_array()) return false;
-  std::vector<std::filesystem::path> paths(value.size());
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (!take(value[i], paths[i])) return false;
+  std::vector<std::string> texts(value.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (!take(value[i], texts[i])) return false;
   }
-  member = std::move(paths);
+  member = std::move(texts);
   return true;
 }
 
-OrderedJson to_json(const std::vector<std::filesystem::path>& value) {
-  OrderedJson paths = OrderedJson::array();
-  for (const std::filesystem::path& path : value) paths.push_back(path.string());
-  return paths;
-}
 template <class T>
 OrderedJson to_json(const T& value) {
   return value;

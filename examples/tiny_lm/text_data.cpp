@@ -26,11 +26,11 @@ std::string name_of(const fs::path& path) {
 }
 
 train::TextCorpus read_files(const TrainOptions& options, std::string& name) {
-  const std::vector<fs::path> files = train::list_files(options.data);
+  const std::vector<std::string> files = train::list_files(options.data);
   name = options.data.size() == 1 ? name_of(options.data[0]) : fmt::format("{} files", files.size());
   train::TextCorpus corpus = train::read_corpus(files, text_kind(options.tokenizer));
   if (corpus.text.empty()) {
-    heed::fail<heed::ValueError>("train", fmt::format("the text '{}' is empty", options.data[0].string()));
+    heed::fail<heed::ValueError>("train", fmt::format("the text '{}' is empty", options.data[0]));
   }
   return corpus;
 }

@@ -81,10 +81,10 @@ void add_tokenize_options(CLI::App& command, TokenizeOptions& options) {
 int tokenize_text(const TokenizeOptions& options) {
   heed::check_value(options.vocab_size >= 256, "tokenize", "--vocab-size", options.vocab_size,
                     "at least 256");
-  const std::vector<fs::path> files = train::list_files(options.data);
+  const std::vector<std::string> files = train::list_files(options.data);
   const train::TextCorpus corpus = train::read_corpus(files, text_kind(options.tokenizer));
   if (corpus.text.empty()) {
-    heed::fail<heed::ValueError>("tokenize", fmt::format("the text '{}' is empty", options.data[0].string()));
+    heed::fail<heed::ValueError>("tokenize", fmt::format("the text '{}' is empty", options.data[0]));
   }
   std::string unit;
   const auto tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, unit);

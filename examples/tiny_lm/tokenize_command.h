@@ -13,7 +13,7 @@ namespace tiny_lm {
 
 /// What `tiny_lm tokenize` can be told.
 struct TokenizeOptions {
-  std::vector<std::filesystem::path> data = {};
+  std::vector<std::string> data = {};
   std::filesystem::path out = {};
   std::string tokenizer = "bpe";  // char, byte, bpe, or a tokenizer.json
   std::int64_t vocab_size = 1024;

@@ -88,7 +88,7 @@ int train_model(const TrainOptions& given, const World& world) {
   const auto save = [&](std::optional<double> validation_loss) {
     world.check_equal(run.parameters);
     return o.out.empty() ? std::string("nowhere, as there is no --out")
-                         : checkpoints.save(run.checkpoint(validation_loss)).string();
+                         : checkpoints.save(run.checkpoint(validation_loss));
   };
   const InterruptWatch interrupt;
   bool stopped = false;

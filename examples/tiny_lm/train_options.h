@@ -14,8 +14,8 @@ namespace tiny_lm {
 /// What `tiny_lm train` can be told. The defaults are the preset nano, with nanoGPT's recipe.
 struct TrainOptions {
   std::string preset = "nano";
-  std::vector<std::filesystem::path> data = {};  // empty: of the source
-  std::string source = "tales";                  // or induction
+  std::vector<std::string> data = {};  // empty: of the source
+  std::string source = "tales";        // or induction
   bool pack = false;
   std::string split = "tail";      // or document
   std::string tokenizer = "char";  // char, byte, bpe, or a tokenizer.json

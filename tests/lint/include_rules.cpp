@@ -29,6 +29,14 @@ const std::map<std::string, std::set<std::string>>& allowed_rooms() {
   return table;
 }
 
+/// Standard headers that every program which includes heed would pay for: each takes a tenth of a second or more.
+bool slow_to_compile(std::string_view target) {
+  constexpr std::array<std::string_view, 11> kNames = {"chrono",  "filesystem", "fstream", "future",
+                                                       "iomanip", "iostream",   "random",  "ranges",
+                                                       "regex",   "sstream",    "thread"};
+  return std::find(kNames.begin(), kNames.end(), target) != kNames.end();
+}
+
 /// The headers of core that know neither tensors nor the tape; open to kernels.
 bool open_to_kernels(std::string_view path) {
   constexpr std::array<std::string_view, 2> kNames = {"core/error.h", "core/parallel.h"};
@@ -166,6 +174,10 @@ Findings check_public_headers(const Tree& tree) {
     for (const auto& include : includes_of(file)) {
       if (!include.target.starts_with(kHeed) && !is_standard(include.target)) {
         findings.push_back(at(file, include.line, "a public header includes <" + include.target + ">"));
+      }
+      if (slow_to_compile(include.target)) {
+        findings.push_back(at(file, include.line,
+                              "a public header includes <" + include.target + ">, which is slow to compile"));
       }
     }
     check_directives(file, findings);

@@ -25,8 +25,8 @@ Findings check_layers(const Tree& tree);
 /// kernels.
 Findings check_third_parties(const Tree& tree);
 
-/// Public headers: `#pragma once`, nothing but heed and the standard library, HEED_ before every macro, and
-/// no using-directive.
+/// Public headers: `#pragma once`, nothing but heed and the standard library without what is slow to compile, HEED_
+/// before every macro, and no using-directive.
 Findings check_public_headers(const Tree& tree);
 
 /// No file over 500 lines.

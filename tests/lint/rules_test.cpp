@@ -60,6 +60,8 @@ TEST_CASE("public header rule", "[lint]") {
   CHECK(fires(check_public_headers({{"core/a.h", "int x();\n"}}), "core/a.h:1:"));
   CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\n#include <fmt/core.h>\n"}}), "core/a.h:2:"));
   CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\n#include <unistd.h>\n"}}), "core/a.h:2:"));
+  CHECK(fires(check_public_headers({{"io/a.h", "#pragma once\n#include <filesystem>\n"}}), "io/a.h:2:"));
+  CHECK(check_public_headers({{"io/a.cpp", "#include <filesystem>\n"}}).empty());
   CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\n# define CHECK(x) x\n"}}), "core/a.h:2:"));
   CHECK(fires(check_public_headers({{"core/a.h", "#pragma once\nusing namespace std;\n"}}), "core/a.h:2:"));
   CHECK(check_public_headers({{"ops/kernels/a.h", "#include <fmt/core.h>\n"}}).empty());
