@@ -5,9 +5,9 @@
 
 namespace heed {
 
-/// Blocks for small objects (nodes, tensor handles, tiny buffers), 32-byte aligned, and 64-byte aligned where their size is a
-/// multiple of 64; kept in per-thread free lists. A block may be freed by another thread than the one that took it. Sanitizer builds, and a set
-/// HEED_NO_CACHE, go to the system for each block.
+/// Blocks for small objects (nodes, tensor handles, tiny buffers), 32-byte aligned, and 64-byte aligned where their
+/// size is a multiple of 64; kept in per-thread free lists. A block may be freed by another thread than the one that
+/// took it. Sanitizer builds, and a set HEED_NO_CACHE, go to the system for each block.
 inline constexpr std::size_t pool_max_bytes = 512;
 
 void* pool_allocate(std::size_t bytes);
