@@ -84,7 +84,9 @@ HWY_INLINE T row_max(D d, const T* x, std::int64_t n) {
     top = hn::Max(top, v);
   });
   if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
-  return hn::GetLane(hn::MaxOfLanes(d, top));
+  // Highway's EMU128 would return the least finite number.
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  return hn::AllTrue(d, hn::Eq(top, hn::Set(d, lowest))) ? lowest : hn::GetLane(hn::MaxOfLanes(d, top));
 }
 
 // scale · e^(x − max) into y where y is given; returns Σ e^(x − max).
