@@ -32,7 +32,7 @@ bool started_by_launcher() {
 void ask_for_ring() {
   const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (ranks != nullptr && std::atoi(ranks) < 4) {
-    ::setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "1", /*overwrite=*/0);
+    ::setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "ring", /*overwrite=*/0);
   }
 }
 

@@ -74,6 +74,20 @@ TEST_CASE("a checkpoint comes back as it was") {
   CHECK(loaded.part("ema").empty());
 }
 
+TEST_CASE("slashes at the end of a folder's name cost no checkpoint") {
+  const Folder folder;
+  for (const char* const end : {"/", "//", "/./"}) {
+    CheckpointFolder checkpoints(folder.path.string() + end, 2);
+    checkpoints.save(example(1));
+    const std::string saved = checkpoints.save(example(2, 0.5));
+    CHECK(checkpoints.list().size() == 2);
+    CHECK(checkpoints.list().back() == saved);
+    CHECK(checkpoints.best() == saved);
+    CHECK(names(folder.path).size() == 4);
+    CHECK(checkpoints.latest()->step == 2);
+  }
+}
+
 TEST_CASE("the newest and the best are kept, and no litter") {
   const Folder folder;
   CheckpointFolder checkpoints(folder.path, 2);
