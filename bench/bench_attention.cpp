@@ -12,9 +12,9 @@
 #include <heed/core/factory.h>
 #include <heed/core/parallel.h>
 #include <heed/core/random.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
+#include <heed/ops/attention/form/scaled_dot_product_attention.h>
 #include <heed/ops/compare.h>
-#include <heed/ops/scaled_dot_product_attention.h>
 
 #include "ceiling.h"
 

@@ -9,7 +9,7 @@
 #include <benchmark/benchmark.h>
 
 #include <heed/io/read_file.h>
-#include <heed/train/bpe_tokenizer.h>
+#include <heed/text/bpe_tokenizer.h>
 
 using namespace heed;
 
@@ -19,7 +19,7 @@ void set_bytes(benchmark::State& state, const std::string& text) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }
 
-void add_benchmarks(const std::string& name, const train::BpeTokenizer& tokenizer, const std::string& text) {
+void add_benchmarks(const std::string& name, const text::BpeTokenizer& tokenizer, const std::string& text) {
   benchmark::RegisterBenchmark(("encode/" + name).c_str(), [&](benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(tokenizer.encode(text));
     set_bytes(state, text);
@@ -42,12 +42,12 @@ int main(int count, char** arguments) {
   benchmark::Initialize(&count, arguments);
   const std::string text = io::read_file(variable("HEED_BENCH_TEXT", "../shared/data/tinyshakespeare.txt"),
                                          std::uint64_t{1} << 30);
-  const train::BpeTokenizer learned(train::train_bpe(text, {.vocab_size = 1024}));
+  const text::BpeTokenizer learned(text::train_bpe(text, {.vocab_size = 1024}));
   add_benchmarks("learned-1024", learned, text);
   const std::filesystem::path gpt2 = variable("HEED_GPT2_DIR", "");
-  std::optional<train::BpeTokenizer> theirs;
+  std::optional<text::BpeTokenizer> theirs;
   if (!gpt2.empty()) {
-    theirs.emplace(train::load_gpt2_files(gpt2 / "encoder.json", gpt2 / "vocab.bpe"));
+    theirs.emplace(text::load_gpt2_files(gpt2 / "encoder.json", gpt2 / "vocab.bpe"));
     add_benchmarks("gpt2", *theirs, text);
   }
   benchmark::RunSpecifiedBenchmarks();

@@ -1,7 +1,7 @@
 #include "training.h"
 
 #include <heed/core/backward.h>
-#include <heed/train/clip.h>
+#include <heed/optim/clip.h>
 
 namespace heed::bench {
 
@@ -29,7 +29,7 @@ double TrainingStep::operator()() {
 }
 
 void TrainingStep::update() {
-  train::clip_grad_norm(parameters_, 1.0);
+  optim::clip_grad_norm(parameters_, 1.0);
   optimizer_.step();
   optimizer_.zero_grad();
 }

@@ -5,7 +5,7 @@
 #include <heed/core/random.h>
 #include <heed/core/tensor.h>
 #include <heed/nn/causal_lm.h>
-#include <heed/train/adamw.h>
+#include <heed/optim/adamw.h>
 
 namespace heed::bench {
 
@@ -35,7 +35,7 @@ class TrainingStep {
   Generator generator_{1};
   nn::CausalLM model_;
   nn::NamedTensors parameters_;
-  train::AdamW optimizer_;
+  optim::AdamW optimizer_;
   Tensor tokens_, targets_;  // [batch, context]
 };
 

@@ -145,8 +145,8 @@ class Coordinate {
   double start_ = 0;
 };
 
-Pair pair_at(Subject& subject, Coordinate& x, double h) {
-  Pair pair;
+numeric::Pair pair_at(Subject& subject, Coordinate& x, double h) {
+  numeric::Pair pair;
   pair.above = x.move(h);
   pair.f_above = subject.sum().value;
   pair.below = -x.move(-h);
@@ -175,7 +175,7 @@ double noise_of(Subject& subject, const Sum& center, Generator& generator) {
     sums.push_back(subject.sum().value);
   }
   for (auto& [x, spacing] : line) x.restore();
-  const double measured = rounding_noise(sums);
+  const double measured = numeric::rounding_noise(sums);
   // Three deviations; results that round in the same way everywhere still are rounded, each by ε/4 or so.
   return 3 * std::max(std::isfinite(measured) ? measured : 0.0, subject.epsilon() / 4 * center.size);
 }
@@ -216,9 +216,9 @@ class Comparison {
     Coordinate x(leaf, element.index);
     if (!options_.extrapolate) return judge(element, fixed(x), tolerance_);
     const double wanted = tolerance_.rtol / 4;
-    DifferenceOptions differences{.first_step = x.unit() / 8,
-                                  .rtol = wanted,
-                                  .atol = tolerance_.atol / 4 + wanted * 1e-3 * tolerance_.largest};
+    numeric::DifferenceOptions differences{.first_step = x.unit() / 8,
+                                           .rtol = wanted,
+                                           .atol = tolerance_.atol / 4 + wanted * 1e-3 * tolerance_.largest};
     judge(element, extrapolated(x, differences), tolerance_);
     if (element.verdict <= Verdict::kink || element.verdict == Verdict::not_finite) return;
     // Before accusing: every step there is.
@@ -228,13 +228,13 @@ class Comparison {
   }
 
  private:
-  Derivative extrapolated(Coordinate& x, const DifferenceOptions& options) {
-    return differentiate(
+  numeric::Derivative extrapolated(Coordinate& x, const numeric::DifferenceOptions& options) {
+    return numeric::differentiate(
         center_.value, noise_, [&](double h) { return pair_at(subject_, x, h); }, options);
   }
 
-  Derivative fixed(Coordinate& x) {
-    const Pair p = pair_at(subject_, x, options_.step * std::max(1.0, std::abs(x.start())));
+  numeric::Derivative fixed(Coordinate& x) {
+    const numeric::Pair p = pair_at(subject_, x, options_.step * std::max(1.0, std::abs(x.start())));
     const long double slope = (p.f_above - p.f_below) / (static_cast<long double>(p.above) + p.below);
     return {.central = {static_cast<double>(slope), std::isfinite(slope) ? 0 : HUGE_VAL},
             .left = {},

@@ -14,12 +14,13 @@ double largest_of(const std::vector<double>& values) {
 }
 
 // Every result's own tableau over one sequence of steps.
-std::vector<Derivative> differentiate_along(Line& line, const Tolerance& tolerance) {
+std::vector<numeric::Derivative> differentiate_along(Line& line, const Tolerance& tolerance) {
   const std::vector<double> center = line.at(0);
   const std::vector<double> noise = line.noise();
-  DifferenceOptions options{.rtol = tolerance.rtol / 4, .atol = tolerance.atol / 4, .least_rows = 12};
+  numeric::DifferenceOptions options{
+      .rtol = tolerance.rtol / 4, .atol = tolerance.atol / 4, .least_rows = 12};
   options.atol += options.rtol * 1e-3 * tolerance.largest;
-  std::vector<Differences> differences;
+  std::vector<numeric::Differences> differences;
   for (std::size_t i = 0; i < center.size(); ++i) differences.emplace_back(center[i], 3 * noise[i], options);
   const auto all_settled = [&] {
     return std::all_of(differences.begin(), differences.end(), [](const auto& d) { return d.settled(); });
@@ -31,8 +32,8 @@ std::vector<Derivative> differentiate_along(Line& line, const Tolerance& toleran
       if (!differences[i].settled()) differences[i].add({h, h, above[i], below[i]});
     }
   }
-  std::vector<Derivative> result;
-  for (const Differences& d : differences) result.push_back(d.result());
+  std::vector<numeric::Derivative> result;
+  for (const numeric::Differences& d : differences) result.push_back(d.result());
   return result;
 }
 
@@ -48,7 +49,7 @@ void check_direction(GradcheckResult& result, Line& line, const JvpCheckOptions&
   tolerance.rounding = 64 * line.epsilon() * tolerance.largest;
   tolerance.resolution = f32 ? 1e-2 : 1e-6;
   tolerance.floor = 1e-3 * tolerance.resolution * largest_of(line.at(0));
-  const std::vector<Derivative> differences = differentiate_along(line, tolerance);
+  const std::vector<numeric::Derivative> differences = differentiate_along(line, tolerance);
   for (std::size_t i = 0; i < product.size(); ++i) {
     GradcheckElement element = line.place(static_cast<std::int64_t>(i));
     element.analytic = product[i];

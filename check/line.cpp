@@ -113,7 +113,7 @@ Numbers Line::noise() {
   for (std::size_t i = 0; i < center.size(); ++i) {
     std::vector<long double> values;
     for (const Numbers& sample : samples) values.push_back(sample[i]);
-    const double measured = rounding_noise(values);
+    const double measured = numeric::rounding_noise(values);
     // Results that round in the same way everywhere still are rounded, by ε/4 or so.
     result.push_back(std::max(std::isfinite(measured) ? measured : 0.0, epsilon_ / 4 * std::abs(center[i])));
   }

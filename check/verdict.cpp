@@ -10,7 +10,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-void judge_kink(GradcheckElement& e, const Derivative& d, double bound) {
+void judge_kink(GradcheckElement& e, const numeric::Derivative& d, double bound) {
   e.kink = true;
   e.left = d.left.value;
   e.right = d.right.value;
@@ -48,7 +48,7 @@ std::string GradcheckElement::text() const {
                      std::max(left, right));
 }
 
-void judge(GradcheckElement& e, const Derivative& d, const Tolerance& tolerance) {
+void judge(GradcheckElement& e, const numeric::Derivative& d, const Tolerance& tolerance) {
   e.numeric = d.central.value;
   e.bar = d.central.bar;
   e.error = infinity;

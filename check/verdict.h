@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include <heed/check/extrapolation.h>
 #include <heed/core/shape.h>
+#include <heed/numeric/extrapolation.h>
 
 namespace heed::check {
 
@@ -49,6 +49,6 @@ struct Tolerance {
 };
 
 /// Fills numeric, bar, sides, error and verdict of an element from its analytic value.
-void judge(GradcheckElement& element, const Derivative& derivative, const Tolerance& tolerance);
+void judge(GradcheckElement& element, const numeric::Derivative& derivative, const Tolerance& tolerance);
 
 }  // namespace heed::check

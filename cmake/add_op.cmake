@@ -1,23 +1,27 @@
-# add_op(NAME FUNCTIONS f1 f2 ... [SOURCES more.cpp ...])
+# add_op(NAME FUNCTIONS f1 f2 ... [SOURCES more.cpp ...] [TEST name])
 #
 # Adds ops/NAME.h and ops/NAME.cpp to the library and the header to <heed/ops.h>, and tells the tests which
 # functions it exports: a function without an OpCase fails the run. Stops the configure step when a file is missing.
-# SOURCES are further files of ops/ for an op that one file cannot hold.
+# SOURCES are further files of ops/ for an op that one file cannot hold. TEST is the name of the tests' file where it is
+# another one.
 function(add_op name)
-  cmake_parse_arguments(PARSE_ARGV 1 op "" "" "FUNCTIONS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 op "" "TEST" "FUNCTIONS;SOURCES")
   if(op_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "add_op(${name}): unexpected '${op_UNPARSED_ARGUMENTS}'; expected FUNCTIONS f1 f2 ...")
   endif()
   list(TRANSFORM op_SOURCES PREPEND ops/)
   set(sources ops/${name}.h ops/${name}.cpp ${op_SOURCES})
   set(required ${sources})
+  if(NOT op_TEST)
+    set(op_TEST ${name})
+  endif()
   if(PROJECT_IS_TOP_LEVEL)
-    list(APPEND required tests/ops/${name}_test.cpp)
+    list(APPEND required tests/ops/${op_TEST}_test.cpp)
   endif()
   foreach(file IN LISTS required)
     if(NOT EXISTS "${heed_SOURCE_DIR}/${file}")
       message(FATAL_ERROR "add_op(${name}): ${file} is missing. An op is three files, ops/${name}.h, ops/${name}.cpp "
-                          "and tests/ops/${name}_test.cpp, and one line in ops/CMakeLists.txt.")
+                          "and tests/ops/${op_TEST}_test.cpp, and one line in ops/CMakeLists.txt.")
     endif()
   endforeach()
   list(TRANSFORM sources PREPEND "${heed_SOURCE_DIR}/")

@@ -7,7 +7,7 @@ install(TARGETS heed EXPORT heed-targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-install(DIRECTORY core ops nn io check train
+install(DIRECTORY numeric core ops nn optim io text lm check train
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heed"
   FILES_MATCHING PATTERN "*.h" PATTERN kernels EXCLUDE)
 install(FILES "${heed_generated_dir}/include/heed/heed.h" "${heed_generated_dir}/include/heed/ops.h"

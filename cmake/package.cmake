@@ -8,7 +8,7 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${heed_DESCRIPTION}")
 set(CPACK_PACKAGING_INSTALL_PREFIX "/usr")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what tiny_lm loads, in the versions it was linked with
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what heed loads, in the versions it was linked with
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
   "libopenblas-pthread-dev | libopenblas-dev, libfmt-dev, libhwy-dev, libpcre2-dev")
 if(heed_has_mpi)

@@ -78,6 +78,11 @@ Tensor copy_of(const Tensor& x) {
   return y;
 }
 
+double scalar_of(const Tensor& x) {
+  check_floating("scalar_of", "x", x);
+  return x.dtype() == DType::f32 ? static_cast<double>(x.item<float>()) : x.item<double>();
+}
+
 Tensor accumulate(const Tensor& a, const Tensor& b) {
   check_same_dtype("accumulate", "a", a, "b", b);
   check_same_shape("accumulate", "a", a, "b", b);

@@ -19,6 +19,9 @@ void copy_elements(const Tensor& source, Tensor& target);
 /// A row-major copy of the elements, without history.
 Tensor copy_of(const Tensor& x);
 
+/// The element of a floating tensor of one element, as double.
+double scalar_of(const Tensor& x);
+
 /// The one operation that core knows: a + b of equal shapes and floating dtype, recorded. Joins gradients.
 Tensor accumulate(const Tensor& a, const Tensor& b);
 

@@ -9,10 +9,10 @@
 #include <heed/nn/kv_cache.h>
 #include <heed/nn/linear.h>
 #include <heed/nn/qkv_projection.h>
-#include <heed/ops/attention.h>
-#include <heed/ops/attention_mask.h>
+#include <heed/ops/attention/attention.h>
+#include <heed/ops/attention/form/scaled_dot_product_attention.h>
+#include <heed/ops/attention/mask/attention_mask.h>
 #include <heed/ops/rope.h>
-#include <heed/ops/scaled_dot_product_attention.h>
 
 namespace heed::nn {
 

@@ -4,7 +4,7 @@
 
 #include <heed/core/random.h>
 #include <heed/nn/multi_head_attention.h>
-#include <heed/ops/attention_mask.h>
+#include <heed/ops/attention/mask/attention_mask.h>
 
 namespace heed::nn {
 

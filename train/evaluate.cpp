@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
 #include <heed/nn/eval_mode.h>
 #include <heed/train/evaluate.h>
@@ -8,7 +8,7 @@ namespace heed::train {
 namespace {
 
 template <class Sequence>
-double mean_over(nn::CausalLM& model, const Sequence& batches, const World* world) {
+double mean_over(nn::CausalLM& model, const Sequence& batches, const distributed::World* world) {
   const nn::EvalMode mode(model);
   const NoGrad guard;
   double total = 0;
@@ -16,8 +16,8 @@ double mean_over(nn::CausalLM& model, const Sequence& batches, const World* worl
   const Share share = world != nullptr ? world->share() : Share{};
   const std::int64_t first = share.first(batches.batches());
   for (std::int64_t i = 0; i < share.count(batches.batches()); ++i) {
-    const Batch batch = batches.batch(first + i);
-    const std::int64_t counted = counted_tokens(batch);
+    const text::Batch batch = batches.batch(first + i);
+    const std::int64_t counted = text::counted_tokens(batch);
     total += scalar_of(batch_loss(model, batch)) * static_cast<double>(counted);
     tokens += counted;
   }
@@ -30,22 +30,17 @@ double mean_over(nn::CausalLM& model, const Sequence& batches, const World* worl
 
 }  // namespace
 
-Tensor batch_loss(const nn::CausalLM& model, const Batch& batch, Generator* generator) {
+Tensor batch_loss(const nn::CausalLM& model, const text::Batch& batch, Generator* generator) {
   if (!batch.documents.defined()) return model.loss(batch.inputs, batch.targets, generator);
   return model.loss(batch.inputs, batch.targets, batch.documents, generator);
 }
 
-double mean_loss(nn::CausalLM& model, const WindowSequence& windows, const World* world) {
+double mean_loss(nn::CausalLM& model, const text::WindowSequence& windows, const distributed::World* world) {
   return mean_over(model, windows, world);
 }
 
-double mean_loss(nn::CausalLM& model, const PackedSequence& rows, const World* world) {
+double mean_loss(nn::CausalLM& model, const text::PackedSequence& rows, const distributed::World* world) {
   return mean_over(model, rows, world);
-}
-
-double scalar_of(const Tensor& x) {
-  check_floating("scalar_of", "x", x);
-  return x.dtype() == DType::f32 ? static_cast<double>(x.item<float>()) : x.item<double>();
 }
 
 }  // namespace heed::train

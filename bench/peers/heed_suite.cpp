@@ -20,15 +20,15 @@
 #include <heed/core/node.h>
 #include <heed/core/parallel.h>
 #include <heed/core/random.h>
+#include <heed/lm/generate.h>
 #include <heed/nn/eval_mode.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/cross_entropy.h>
 #include <heed/ops/layer_norm.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/sum.h>
-#include <heed/train/generate.h>
 
 #include "../training.h"
 
@@ -89,8 +89,8 @@ void decode() {
   model.eval();
   constexpr std::int64_t count = 512;
   const std::vector<std::int64_t> prompt{0};
-  const train::SamplingOptions greedy{.temperature = 0};
-  const double seconds = median_seconds(5, [&] { train::generate(model, prompt, count, greedy, generator); });
+  const lm::SamplingOptions greedy{.temperature = 0};
+  const double seconds = median_seconds(5, [&] { lm::generate(model, prompt, count, greedy, generator); });
   print({{"bench", "decode"}, {"impl", "kv_cache"}, {"tokens_per_s", count / seconds}});
 }
 
@@ -132,7 +132,7 @@ void cross_entropy_case() {
 void adamw_case() {
   Tensor parameter = zeros({100'000'000}).set_requires_grad();
   parameter.set_grad(full({100'000'000}, 1e-3));
-  heed::train::AdamW optimizer({{"p", parameter}}, {.lr = 1e-3, .beta2 = 0.99, .weight_decay = 0.1});
+  heed::optim::AdamW optimizer({{"p", parameter}}, {.lr = 1e-3, .beta2 = 0.99, .weight_decay = 0.1});
   print({{"bench", "adamw_100M"}, {"ms", 1e3 * median_seconds(5, [&] { optimizer.step(); })}});
 }
 

@@ -14,15 +14,15 @@
 
 #include <heed/core/backward.h>
 #include <heed/core/parallel.h>
-#include <heed/train/gradient_reducer.h>
+#include <heed/train/distributed/gradient_reducer.h>
 
 #include "../training.h"
 
 namespace {
 
 using heed::bench::TrainingStep;
-using heed::train::GradientReducer;
-using heed::train::World;
+using heed::train::distributed::GradientReducer;
+using heed::train::distributed::World;
 
 struct Options {
   heed::bench::TrainingSize model = heed::bench::ten_million;

@@ -15,17 +15,17 @@
 #include <heed/core/backward.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
+#include <heed/lm/generate.h>
 #include <heed/nn/causal_lm.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/cross_entropy.h>
 #include <heed/ops/linear.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/slice.h>
-#include <heed/train/adamw.h>
-#include <heed/train/corpus.h>
-#include <heed/train/generate.h>
-#include <heed/train/tokenizer.h>
-#include <heed/train/window_loader.h>
+#include <heed/optim/adamw.h>
+#include <heed/text/corpus.h>
+#include <heed/text/tokenizer.h>
+#include <heed/text/window_loader.h>
 
 #include "../chart/chart.h"
 
@@ -45,9 +45,9 @@ Tensor logits(const nn::CausalLM& model, const Tensor& tokens, const AttentionMa
 
 // A text whose entropy is known: no honest model has a lower loss, on average, than the floor.
 struct Text {
-  train::TextSource source = train::tale_source();
+  text::TextSource source = text::tale_source();
   std::string characters = source.generate(300'000, 1);
-  train::CharTokenizer tokenizer{characters};
+  text::CharTokenizer tokenizer{characters};
   std::vector<std::int64_t> tokens = tokenizer.encode(characters);
   double floor = source.entropy_floor(context);
 };
@@ -68,10 +68,10 @@ Run train_run(const Text& text, std::string name, const AttentionMask& mask) {
                         .num_heads = 4,
                         .embed_dim = 64},
                        random)};
-  train::AdamW optimizer(run.model.named_parameters(), {.lr = 3e-3});
-  const train::WindowLoader windows(text.tokens, {.context = context, .batch = 32}, random);
+  optim::AdamW optimizer(run.model.named_parameters(), {.lr = 3e-3});
+  const text::WindowLoader windows(text.tokens, {.context = context, .batch = 32}, random);
   for (int step = 0; step < steps; ++step) {
-    const train::Batch batch = windows.batch(step);
+    const text::Batch batch = windows.batch(step);
     const Tensor scores = reshape(logits(run.model, batch.inputs, mask), {batch.inputs.numel(), -1});
     const Tensor loss = cross_entropy(scores, reshape(batch.targets, {batch.targets.numel()}));
     backward(loss);
@@ -92,7 +92,7 @@ std::string write_text(const Run& run, const Text& text, const std::string& prom
     const std::span<const std::int64_t> window(tokens.end() - static_cast<std::ptrdiff_t>(seen),
                                                tokens.end());
     const Tensor scores = logits(run.model, from_span(window, {static_cast<std::int64_t>(seen)}), run.mask);
-    tokens.push_back(train::sample_token(select(scores, 0, -1), {.temperature = 0.7}, random));
+    tokens.push_back(lm::sample_token(select(scores, 0, -1), {.temperature = 0.7}, random));
   }
   std::string written = text.tokenizer.decode(tokens);
   std::replace(written.begin(), written.end(), '\n', ' ');

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include <heed/io/atomic_file.h>
-#include <heed/train/html.h>
+#include <heed/train/report/html.h>
 
 // A line chart as an SVG file of its own, for light and dark screens.
 namespace chart {
@@ -95,7 +95,7 @@ inline constexpr const char* style =
 inline std::string text_at(double x, double y, const char* anchor, const char* kind,
                            const std::string& words) {
   return fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", kind, x,
-                     y, anchor, heed::train::escape_html(words));
+                     y, anchor, heed::train::report::escape_html(words));
 }
 
 /// Where data lie on the paper.
@@ -130,7 +130,7 @@ inline std::string axes_of(const Chart& chart, const Frame& f) {
   svg += text_at((f.left + f.right) / 2, f.height - 14, "middle", "tick", chart.x_title);
   return svg +
          fmt::format("<text transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                     (f.top + f.bottom) / 2, heed::train::escape_html(chart.y_title));
+                     (f.top + f.bottom) / 2, heed::train::report::escape_html(chart.y_title));
 }
 
 // The curve, and its name after a piece of line at x = `legend`.
@@ -156,7 +156,7 @@ inline std::string svg_of(const Chart& chart) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "role=\"img\">\n"
       "<title>{2}</title>\n<style>{3}</style>\n<rect class=\"paper\" width=\"{0}\" height=\"{1}\"/>\n",
-      f.width, f.height, heed::train::escape_html(chart.title), style);
+      f.width, f.height, heed::train::report::escape_html(chart.title), style);
   svg += text_at(f.left, 26, "start", "title", chart.title) + axes_of(chart, f);
   double legend = f.left;
   for (const Series& s : chart.series) {

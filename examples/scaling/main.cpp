@@ -17,7 +17,7 @@
 #include <heed/core/random.h>
 #include <heed/nn/init.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/extremum.h>
 #include <heed/ops/linear.h>
 #include <heed/ops/matmul.h>
@@ -28,7 +28,7 @@
 #include <heed/ops/transpose.h>
 #include <heed/ops/variance.h>
 #include <heed/ops/vector_norm.h>
-#include <heed/train/adamw.h>
+#include <heed/optim/adamw.h>
 
 #include "../chart/chart.h"
 
@@ -125,7 +125,7 @@ std::vector<double> train_model(std::int64_t d, double scale, double lr) {
   const double deviation = 1 / std::sqrt(static_cast<double>(d));
   const Tensor wq = nn::normal_parameter({d, d}, random, deviation);
   const Tensor wk = nn::normal_parameter({d, d}, random, deviation);
-  heed::train::AdamW optimizer(nn::NamedTensors{{"wq", wq}, {"wk", wk}}, {.lr = lr, .weight_decay = 0});
+  heed::optim::AdamW optimizer(nn::NamedTensors{{"wq", wq}, {"wk", wk}}, {.lr = lr, .weight_decay = 0});
   std::vector<double> losses;
   for (int step = 0; step < 200; ++step) {
     const Task task = draw_task(d, random);

@@ -1,6 +1,6 @@
-"""Opens the pages of tiny_lm in a headless Chromium: report_test.py TINY_LM [--pictures FOLDER] [--run FOLDER].
+"""Opens the pages of heed in a headless Chromium: report_test.py TINY_LM [--pictures FOLDER] [--run FOLDER].
 
-Without --run, tiny_lm makes a small run first. Exit status 77 where there is no Chromium."""
+Without --run, heed makes a small run first. Exit status 77 where there is no Chromium."""
 
 import argparse
 import base64
@@ -26,13 +26,13 @@ def check_equal(found, expected, what):
     check(found == expected, f"{what}: {found!r}; expected {expected!r}")
 
 
-def make_run(tiny_lm, folder):
+def make_run(heed, folder):
     text, run = os.path.join(folder, "text.txt"), os.path.join(folder, "run")
     with open(text, "w", encoding="utf-8") as file:
         file.write(TEXT)
     for command in (["train", "--data", text, "--out", run, *FLAGS], ["report", run, "--text", "caf\u00e9 & 'tea'"],
                     ["attend", run, "</script>\n", "--page", os.path.join(run, "attention.html")]):
-        subprocess.run([tiny_lm, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([heed, *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return run
 
 
@@ -176,7 +176,7 @@ def take_pictures(browser, pages, folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("tiny_lm")
+    parser.add_argument("heed")
     parser.add_argument("--pictures")
     parser.add_argument("--run")
     options = parser.parse_args()
@@ -185,7 +185,7 @@ def main():
         print("there is no Chromium: the pages are not tested")
         return 77
     with tempfile.TemporaryDirectory(prefix="heed-report-") as folder:
-        run = options.run or make_run(options.tiny_lm, folder)
+        run = options.run or make_run(options.heed, folder)
         report, attention = os.path.join(run, "report.html"), os.path.join(run, "attention.html")
         browser = Browser(program)
         try:

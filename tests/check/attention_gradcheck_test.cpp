@@ -5,7 +5,7 @@
 #include <heed/check/taylor.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/compare.h>
 
 using namespace heed;

@@ -12,7 +12,7 @@
 #include <heed/nn/multi_head_attention.h>
 #include <heed/nn/transformer_block.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/concat.h>
 #include <heed/ops/matmul.h>
 #include <heed/ops/slice.h>

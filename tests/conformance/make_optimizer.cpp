@@ -2,14 +2,14 @@
 
 #include <memory>
 
-#include <heed/train/adadelta.h>
-#include <heed/train/adagrad.h>
-#include <heed/train/adam.h>
-#include <heed/train/adamw.h>
-#include <heed/train/nadam.h>
-#include <heed/train/radam.h>
-#include <heed/train/rmsprop.h>
-#include <heed/train/sgd.h>
+#include <heed/optim/adadelta.h>
+#include <heed/optim/adagrad.h>
+#include <heed/optim/adam.h>
+#include <heed/optim/adamw.h>
+#include <heed/optim/nadam.h>
+#include <heed/optim/radam.h>
+#include <heed/optim/rmsprop.h>
+#include <heed/optim/sgd.h>
 
 namespace heed::conformance {
 namespace {
@@ -42,10 +42,10 @@ std::function<void()> make_adam(const Attributes& a, const nn::NamedTensors& par
   const double decay = a.real("weight_decay", decoupled ? 1e-2 : 0);
   const bool amsgrad = a.flag("amsgrad");
   if (decoupled && !amsgrad) {
-    return made<train::AdamW>(parameters, train::AdamWOptions{lr, betas.first, betas.second, epsilon, decay});
+    return made<optim::AdamW>(parameters, optim::AdamWOptions{lr, betas.first, betas.second, epsilon, decay});
   }
-  return made<train::Adam>(
-      parameters, train::AdamOptions{lr, betas.first, betas.second, epsilon, decay, amsgrad, decoupled});
+  return made<optim::Adam>(
+      parameters, optim::AdamOptions{lr, betas.first, betas.second, epsilon, decay, amsgrad, decoupled});
 }
 
 std::function<void()> make_momentum_adam(const Attributes& a, const nn::NamedTensors& parameters,
@@ -54,10 +54,10 @@ std::function<void()> make_momentum_adam(const Attributes& a, const nn::NamedTen
   const double epsilon = a.real("eps", 1e-8);
   const double decay = a.real("weight_decay", 0);
   if (name == "radam") {
-    return made<train::RAdam>(
-        parameters, train::RAdamOptions{a.real("lr", 1e-3), betas.first, betas.second, epsilon, decay});
+    return made<optim::RAdam>(
+        parameters, optim::RAdamOptions{a.real("lr", 1e-3), betas.first, betas.second, epsilon, decay});
   }
-  return made<train::NAdam>(parameters, train::NAdamOptions{a.real("lr", 2e-3), betas.first, betas.second,
+  return made<optim::NAdam>(parameters, optim::NAdamOptions{a.real("lr", 2e-3), betas.first, betas.second,
                                                             epsilon, decay, a.real("momentum_decay", 4e-3)});
 }
 
@@ -70,24 +70,24 @@ std::function<void()> make_optimizer(const Call& call, const nn::NamedTensors& p
   if (name == "adam" || name == "adamw") return make_adam(a, parameters, name == "adamw");
   if (name == "nadam" || name == "radam") return make_momentum_adam(a, parameters, name);
   if (name == "sgd") {
-    return made<train::SGD>(parameters,
-                            train::SGDOptions{a.real("lr"), a.real("momentum", 0), a.real("dampening", 0),
+    return made<optim::SGD>(parameters,
+                            optim::SGDOptions{a.real("lr"), a.real("momentum", 0), a.real("dampening", 0),
                                               a.real("weight_decay", 0), a.flag("nesterov")});
   }
   if (name == "rmsprop") {
-    return made<train::RMSprop>(
+    return made<optim::RMSprop>(
         parameters,
-        train::RMSpropOptions{a.real("lr", 1e-2), a.real("alpha", 0.99), a.real("eps", 1e-8),
+        optim::RMSpropOptions{a.real("lr", 1e-2), a.real("alpha", 0.99), a.real("eps", 1e-8),
                               a.real("weight_decay", 0), a.real("momentum", 0), a.flag("centered")});
   }
   if (name == "adagrad") {
-    return made<train::Adagrad>(
-        parameters, train::AdagradOptions{a.real("lr", 1e-2), a.real("lr_decay", 0), a.real("eps", 1e-10),
+    return made<optim::Adagrad>(
+        parameters, optim::AdagradOptions{a.real("lr", 1e-2), a.real("lr_decay", 0), a.real("eps", 1e-10),
                                           a.real("weight_decay", 0), a.real("initial_accumulator_value", 0)});
   }
   if (name == "adadelta") {
-    return made<train::Adadelta>(
-        parameters, train::AdadeltaOptions{a.real("lr", 1), a.real("rho", 0.9), a.real("eps", 1e-6),
+    return made<optim::Adadelta>(
+        parameters, optim::AdadeltaOptions{a.real("lr", 1), a.real("rho", 0.9), a.real("eps", 1e-6),
                                            a.real("weight_decay", 0)});
   }
   throw Skip("optimizer '" + name + "' is not known");

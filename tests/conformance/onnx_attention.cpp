@@ -4,7 +4,7 @@
 #include <heed/core/factory.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/concat.h>
 #include <heed/ops/matmul.h>

@@ -1,6 +1,6 @@
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/concat.h>
 #include <heed/ops/layer_norm.h>
 #include <heed/ops/linear.h>

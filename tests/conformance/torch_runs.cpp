@@ -6,7 +6,7 @@
 #include <heed/core/backward.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/concat.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/cross_entropy.h>

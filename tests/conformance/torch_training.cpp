@@ -1,33 +1,33 @@
 #include <heed/core/factory.h>
 #include <heed/ops/cast.h>
-#include <heed/train/clip.h>
-#include <heed/train/schedule.h>
+#include <heed/optim/clip.h>
+#include <heed/optim/schedule.h>
 
 #include "tables.h"
 
 namespace heed::conformance {
 namespace {
 
-train::Schedule schedule_of(const Call& call, double lr) {
+optim::Schedule schedule_of(const Call& call, double lr) {
   const Attributes& a = call.attributes;
   const std::string name = a.text("schedule", "");
-  if (name == "StepLR") return train::step_decay({lr, a.integer("step_size"), a.real("gamma", 0.1)});
+  if (name == "StepLR") return optim::step_decay({lr, a.integer("step_size"), a.real("gamma", 0.1)});
   if (name == "MultiStepLR") {
     const Integers milestones = a.integers("milestones");
-    return train::multi_step_decay({lr, {milestones.begin(), milestones.end()}, a.real("gamma", 0.1)});
+    return optim::multi_step_decay({lr, {milestones.begin(), milestones.end()}, a.real("gamma", 0.1)});
   }
   if (name == "LinearLR") {
-    return train::linear_ramp(
+    return optim::linear_ramp(
         {lr, a.real("start_factor", 1.0 / 3), a.real("end_factor", 1), a.integer("total_iters", 5)});
   }
-  if (name == "ExponentialLR") return train::exponential_decay({lr, a.real("gamma")});
+  if (name == "ExponentialLR") return optim::exponential_decay({lr, a.real("gamma")});
   if (name == "CosineAnnealingLR")
-    return train::cosine_annealing({lr, a.real("eta_min", 0), a.integer("T_max")});
+    return optim::cosine_annealing({lr, a.real("eta_min", 0), a.integer("T_max")});
   if (name == "CosineAnnealingWarmRestarts") {
-    return train::cosine_restarts({lr, a.real("eta_min", 0), a.integer("T_0"), a.integer("T_mult", 1)});
+    return optim::cosine_restarts({lr, a.real("eta_min", 0), a.integer("T_0"), a.integer("T_mult", 1)});
   }
   if (name == "OneCycleLR") {
-    return train::one_cycle({a.real("max_lr"), a.integer("total_steps"), a.real("pct_start", 0.3),
+    return optim::one_cycle({a.real("max_lr"), a.integer("total_steps"), a.real("pct_start", 0.3),
                              a.real("div_factor", 25), a.real("final_div_factor", 1e4)});
   }
   throw Skip("lr_schedule: schedule '" + name + "' is not known");
@@ -35,7 +35,7 @@ train::Schedule schedule_of(const Call& call, double lr) {
 
 Tensors lr_schedule(const Call& call) {
   const Tensor start = call.named("start");
-  const train::Schedule schedule = schedule_of(call, number_of(start));
+  const optim::Schedule schedule = schedule_of(call, number_of(start));
   const std::int64_t steps = call.attributes.integer("steps", 30);
   std::vector<double> rates;
   for (std::int64_t step = 0; step < steps; ++step) rates.push_back(schedule(step));
@@ -51,7 +51,7 @@ Tensors clip_gradients(const Call& call) {
     parameters.emplace_back(call.names[i], zeros_like(call.at(i)).set_requires_grad());
     parameters.back().second.set_grad(call.at(i));
   }
-  const double total = train::clip_grad_norm(parameters, call.attributes.real("max_norm"));
+  const double total = optim::clip_grad_norm(parameters, call.attributes.real("max_norm"));
   Tensors outputs{cast(scalar(total), call.at(0).dtype())};
   for (const auto& [name, parameter] : parameters) outputs.push_back(parameter.grad());
   return outputs;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs heed, moves the prefix, and builds examples/consumer against it in the ways a stranger may: find_package,
 # pkg-config, subdirectory; with a static and with a shared heed; after hostile macros and under hostile flags. Then what a
-# shared heed shows, and the budgets of the header and of tiny_lm.   usage: consumer_test.sh HEED_SOURCE HEED_BUILD COMPILER
+# shared heed shows, and the budgets of the header and of heed.   usage: consumer_test.sh HEED_SOURCE HEED_BUILD COMPILER
 # [report-50]
 set -euo pipefail
 source=$1 build=$2 compiler=$3
@@ -54,10 +54,10 @@ lines=$("$compiler" -std=c++20 -E -x c++ "-I$work/prefix/include" - <<<'#include
 echo "$lines lines"
 ((lines > 1000 && lines <= 20000)) || { echo "not between 1000 and 20 000" >&2; exit 1; }
 
-if [[ -e "$build/bin/tiny_lm" ]]; then
-  echo "== the size of tiny_lm without debugging information"
-  strip -o "$work/tiny_lm" "$build/bin/tiny_lm"
-  bytes=$(stat -c %s "$work/tiny_lm")
+if [[ -e "$build/bin/heed" ]]; then
+  echo "== the size of heed without debugging information"
+  strip -o "$work/heed" "$build/bin/heed"
+  bytes=$(stat -c %s "$work/heed")
   echo "$bytes bytes"
   ((bytes <= 8000000)) || { echo "more than 8 MB" >&2; exit 1; }
 fi

@@ -13,7 +13,7 @@
 #include <heed/core/random.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention.h>
+#include <heed/ops/attention/attention.h>
 #include <heed/ops/dropout.h>
 #include <heed/ops/matmul.h>
 #include <heed/ops/sum.h>

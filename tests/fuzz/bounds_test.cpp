@@ -13,8 +13,8 @@
 #include <heed/io/npy.h>
 #include <heed/io/read_file.h>
 #include <heed/io/safetensors.h>
+#include <heed/lm/pretrained.h>
 #include <heed/train/checkpoint.h>
-#include <heed/train/pretrained.h>
 
 #include "counting_new.h"
 #include "damage.h"
@@ -163,9 +163,9 @@ TEST_CASE("reading whole files costs their tensors once", "[report-37]") {
       {.vocab_size = 300, .context = 64, .num_layers = 2, .num_heads = 4, .embed_dim = 128}, generator);
   // A layer that GPT-2's file has turned round is there twice for a moment.
   const std::int64_t weights = 4 * (model.parameter_count() * 9 / 8 + 128 * 512);
-  heed::train::save_pretrained(folder.path / "theirs", model, {});
+  heed::lm::save_pretrained(folder.path / "theirs", model, {});
   const auto header =
       static_cast<std::int64_t>(heed::io::read_file(folder.path / "theirs" / "config.json").size()) + 4000;
-  CHECK(cost([&] { return heed::train::load_pretrained(folder.path / "theirs"); }) <=
+  CHECK(cost([&] { return heed::lm::load_pretrained(folder.path / "theirs"); }) <=
         weights + 64 * header + kSlack);
 }

@@ -6,18 +6,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include <heed/app/train_options.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
-#include <heed/examples/tiny_lm/train_options.h>
 #include <heed/io/npy.h>
 #include <heed/io/read_file.h>
 #include <heed/io/safetensors.h>
-#include <heed/train/bpe_tokenizer.h>
+#include <heed/lm/language_model.h>
+#include <heed/lm/pretrained.h>
+#include <heed/text/bpe_tokenizer.h>
+#include <heed/text/token_file.h>
 #include <heed/train/checkpoint.h>
-#include <heed/train/language_model.h>
-#include <heed/train/pretrained.h>
-#include <heed/train/token_file.h>
 
 namespace heed::test::fuzz {
 namespace {
@@ -48,7 +48,7 @@ void use(const nn::CausalLM& model) {
   expect(model(tokens).numel() == model.options().vocab_size, "a model that was taken gives no logits");
 }
 
-void use(const train::Tokenizer& tokenizer) {
+void use(const text::Tokenizer& tokenizer) {
   for (std::int64_t id = 0; id < std::min<std::int64_t>(tokenizer.vocab_size(), 300); ++id) {
     tokenizer.decode({&id, 1});
   }
@@ -59,8 +59,8 @@ void use(const train::Tokenizer& tokenizer) {
   }
 }
 
-train::BpeVocabulary small_vocabulary() {
-  auto vocabulary = train::train_bpe("ab ab ab abc abc", {.vocab_size = 259});
+text::BpeVocabulary small_vocabulary() {
+  auto vocabulary = text::train_bpe("ab ab ab abc abc", {.vocab_size = 259});
   vocabulary.added.push_back(static_cast<std::int64_t>(vocabulary.tokens.size()));
   vocabulary.tokens.emplace_back("<|endoftext|>");
   return vocabulary;
@@ -92,31 +92,31 @@ void read_npy(const fs::path& file) {
   expect(io::load_npy(file).defined(), "an array that was taken is none");
 }
 
-std::string tokenizer_seed(const fs::path&) { return train::BpeTokenizer(small_vocabulary()).to_json(); }
+std::string tokenizer_seed(const fs::path&) { return text::BpeTokenizer(small_vocabulary()).to_json(); }
 
-std::string char_tokenizer_seed(const fs::path&) { return train::CharTokenizer("ab \u00e9\u20ac").to_json(); }
+std::string char_tokenizer_seed(const fs::path&) { return text::CharTokenizer("ab \u00e9\u20ac").to_json(); }
 
-void read_tokenizer(const fs::path& file) { use(*train::load_tokenizer(file)); }
+void read_tokenizer(const fs::path& file) { use(*text::load_tokenizer(file)); }
 
 std::string merges_seed(const fs::path& folder) {
-  train::save_gpt2_files(folder / "vocab", folder / "seed", small_vocabulary());
+  text::save_gpt2_files(folder / "vocab", folder / "seed", small_vocabulary());
   return io::read_file(folder / "seed");
 }
 
 void read_merges(const fs::path& file) {
-  train::BpeTokenizer(train::load_gpt2_files(file.parent_path() / "vocab", file));
+  text::BpeTokenizer(text::load_gpt2_files(file.parent_path() / "vocab", file));
 }
 
 std::string token_file_seed(const fs::path& folder) {
-  const train::ByteTokenizer tokenizer;
-  train::TokenFileWriter writer(folder / "seed", tokenizer);
+  const text::ByteTokenizer tokenizer;
+  text::TokenFileWriter writer(folder / "seed", tokenizer);
   for (const char* text : {"some words", "", "and others"}) writer.add_document(tokenizer.encode(text));
   writer.commit();
   return io::read_file(folder / "seed");
 }
 
 void read_token_file(const fs::path& file) {
-  const train::TokenFile opened(file);
+  const text::TokenFile opened(file);
   std::int64_t end = 0;
   for (const std::int64_t document : opened.document_ends()) {
     expect(document >= end, "documents that go back were taken");
@@ -140,35 +140,35 @@ void read_signed_token_file(const fs::path& file) {
 
 // The configuration lies beside weights that stay whole.
 std::string own_config_seed(const fs::path& folder) {
-  train::save_language_model(folder, tiny_model(), train::CharTokenizer("ab c"));
+  lm::save_language_model(folder, tiny_model(), text::CharTokenizer("ab c"));
   return io::read_file(folder / "config.json");
 }
 
 void read_own_config(const fs::path& file) {
   fs::rename(file, file.parent_path() / "config.json");
-  use(train::load_language_model(file.parent_path()).model);
+  use(lm::load_language_model(file.parent_path()).model);
 }
 
 std::string pretrained_config_seed(const fs::path& folder) {
   fs::remove_all(folder / "theirs");
-  train::save_pretrained(folder / "theirs", tiny_model(), {});
+  lm::save_pretrained(folder / "theirs", tiny_model(), {});
   return io::read_file(folder / "theirs" / "config.json");
 }
 
 void read_pretrained_config(const fs::path& file) {
   fs::rename(file, file.parent_path() / "theirs" / "config.json");
-  use(train::load_pretrained(file.parent_path() / "theirs"));
+  use(lm::load_pretrained(file.parent_path() / "theirs"));
 }
 
 std::string index_seed(const fs::path& folder) {
   fs::remove_all(folder / "theirs");
-  train::save_pretrained(folder / "theirs", tiny_model(), {.shard_bytes = 200});
+  lm::save_pretrained(folder / "theirs", tiny_model(), {.shard_bytes = 200});
   return io::read_file(folder / "theirs" / "model.safetensors.index.json");
 }
 
 void read_index(const fs::path& file) {
   fs::rename(file, file.parent_path() / "theirs" / "model.safetensors.index.json");
-  use(train::load_pretrained(file.parent_path() / "theirs"));
+  use(lm::load_pretrained(file.parent_path() / "theirs"));
 }
 
 std::string checkpoint_seed(const fs::path& folder) {
@@ -195,13 +195,13 @@ void read_signed_checkpoint(const fs::path& file) {
 }
 
 std::string settings_seed(const fs::path&) {
-  return tiny_lm::settings_json({.preset = "micro", .data = {"a.txt", "b"}});
+  return heed::app::settings_json({.preset = "micro", .data = {"a.txt", "b"}});
 }
 
 void read_settings(const fs::path& file) {
-  tiny_lm::TrainOptions options;
+  heed::app::TrainOptions options;
   options.config = file;
-  tiny_lm::load_settings(options);
+  heed::app::load_settings(options);
 }
 
 }  // namespace

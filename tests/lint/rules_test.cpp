@@ -49,7 +49,8 @@ TEST_CASE("third-party rule", "[lint]") {
   CHECK(fires(check_third_parties({{"train/a.cpp", "#include <omp.h>\n"}}), "train/a.cpp:1:"));
   CHECK(fires(check_third_parties({{"nn/a.cpp", "\n  # pragma  omp parallel\n"}}), "nn/a.cpp:2:"));
   CHECK(check_third_parties({{"core/parallel.cpp", "#include <omp.h>\n#pragma omp parallel\n"}}).empty());
-  CHECK(check_third_parties({{"train/a.cpp", "#include <mpi.h>\n"}, {"train/b.cpp", "#include <mpi.h>\n"}})
+  CHECK(check_third_parties({{"train/distributed/a.cpp", "#include <mpi.h>\n"},
+                             {"train/distributed/b.cpp", "#include <mpi.h>\n"}})
             .size() == 2);
 }
 

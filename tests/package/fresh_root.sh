@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a Debian package of heed in a fresh minimal root, and there does what a user would: trains with tiny_lm and lets
+# Installs a Debian package of heed in a fresh minimal root, and there does what a user would: trains with heed and lets
 # it write; then, with a compiler, builds and runs examples/consumer. As root. The root is removed at the end.
 #   usage: fresh_root.sh HEED_SOURCE PACKAGE.deb FOLDER       [report-50]
 set -euo pipefail
@@ -61,20 +61,20 @@ inside apt-get update -qq
 get /root/heed.deb
 say "with it: $(megabytes) MB, $(installed) packages"
 
-say "what tiny_lm loads is there, and MPI is among what the package depends on"
-libraries=$(inside ldd /usr/bin/tiny_lm)
-if grep 'not found' <<<"$libraries"; then die "tiny_lm lacks the libraries above"; fi
+say "what heed loads is there, and MPI is among what the package depends on"
+libraries=$(inside ldd /usr/bin/heed)
+if grep 'not found' <<<"$libraries"; then die "heed lacks the libraries above"; fi
 if grep -q libmpi <<<"$libraries"; then
-  dpkg-deb --field "$package" Depends | grep -w libopenmpi3 >/dev/null || die "tiny_lm loads MPI, which Depends lacks"
+  dpkg-deb --field "$package" Depends | grep -w libopenmpi3 >/dev/null || die "heed loads MPI, which Depends lacks"
 fi
 
-say "tiny_lm, as root and with no mpirun"
+say "heed, as root and with no mpirun"
 rm -f "$root"/usr/bin/{mpirun,mpiexec,orted,orterun,prun}*
-inside tiny_lm train --steps 20 --eval-every 10 --layers 1 --heads 2 --embd 32 --out /root/run 2>"$work/train.log" | tail -n 1
-inside tiny_lm generate --model /root/run --prompt 'the ' --tokens 40
+inside heed train --steps 20 --eval-every 10 --layers 1 --heads 2 --embd 32 --out /root/run 2>"$work/train.log" | tail -n 1
+inside heed generate --model /root/run --prompt 'the ' --tokens 40
 inside useradd --create-home user
 inside setpriv --reuid user --regid user --clear-groups \
-  tiny_lm train --steps 2 --layers 1 --heads 2 --embd 32 --out /home/user/run 2>>"$work/train.log" | tail -n 1
+  heed train --steps 2 --layers 1 --heads 2 --embd 32 --out /home/user/run 2>>"$work/train.log" | tail -n 1
 
 say "examples/consumer, by find_package and by pkg-config"
 get g++ cmake make pkgconf
@@ -89,6 +89,6 @@ say "with a compiler: $(megabytes) MB, $(installed) packages"
 
 say "removed, it leaves nothing of itself"
 inside apt-get purge -y -qq heed-dev </dev/null >>"$work/apt.log"
-left=$(find "$root/usr" -iname '*heed*' -o -name tiny_lm)
+left=$(find "$root/usr" -iname '*heed*' -o -name heed)
 [[ -z "$left" ]] || die "left over: $left"
 say "$(inside cat /etc/debian_version): passed"

@@ -14,13 +14,13 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <heed/app/run_sample.h>
+#include <heed/app/run_trace.h>
+#include <heed/app/text_data.h>
+#include <heed/app/training_run.h>
 #include <heed/core/allocator.h>
 #include <heed/core/node.h>
-#include <heed/examples/tiny_lm/run_sample.h>
-#include <heed/examples/tiny_lm/run_trace.h>
-#include <heed/examples/tiny_lm/text_data.h>
-#include <heed/examples/tiny_lm/training_run.h>
-#include <heed/tests/cli/folder.h>
+#include <heed/tests/app/folder.h>
 #include <heed/tests/support/resident.h>
 #include <heed/train/checkpoint.h>
 
@@ -55,40 +55,40 @@ double minutes_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::ratio<60>>(Clock::now() - begin).count();
 }
 
-tiny_lm::TrainOptions options(const Folder& folder) {
-  tiny_lm::TrainOptions o{.data = {folder / "text.txt"},
-                          .layers = 2,
-                          .heads = 2,
-                          .embd = 32,
-                          .context = 32,
-                          .dropout = 0.1,
-                          .batch = 6,
-                          .accumulate = 2,
-                          .steps = 12,
-                          .warmup = 4,
-                          .spike_factor = 10,
-                          .ema = 0.9,
-                          .patience = 3};
-  tiny_lm::validate(o);
+heed::app::TrainOptions options(const Folder& folder) {
+  heed::app::TrainOptions o{.data = {folder / "text.txt"},
+                            .layers = 2,
+                            .heads = 2,
+                            .embd = 32,
+                            .context = 32,
+                            .dropout = 0.1,
+                            .batch = 6,
+                            .accumulate = 2,
+                            .steps = 12,
+                            .warmup = 4,
+                            .spike_factor = 10,
+                            .ema = 0.9,
+                            .patience = 3};
+  heed::app::validate(o);
   return o;
 }
 
 // Everything a run does, from the text to what the model writes; the bits of it as one line.
-std::string cycle(const Folder& folder, const heed::train::World& world) {
-  const tiny_lm::TrainOptions o = options(folder);
-  const tiny_lm::TextData text = tiny_lm::load_text(o);
+std::string cycle(const Folder& folder, const heed::train::distributed::World& world) {
+  const heed::app::TrainOptions o = options(folder);
+  const heed::app::TextData text = heed::app::load_text(o);
   std::vector<heed::train::StepTrace> steps;
-  auto run = std::make_unique<tiny_lm::TrainingRun>(o, text, world);
-  tiny_lm::take_steps(*run, o.steps / 2, steps);
+  auto run = std::make_unique<heed::app::TrainingRun>(o, text, world);
+  heed::app::take_steps(*run, o.steps / 2, steps);
   const double half_way = run->judge();
   const auto saved = heed::train::CheckpointFolder(folder / "checkpoints").save(run->checkpoint(half_way));
-  run = std::make_unique<tiny_lm::TrainingRun>(o, text, world);
+  run = std::make_unique<heed::app::TrainingRun>(o, text, world);
   run->restore(heed::train::load_checkpoint(saved));
-  tiny_lm::take_steps(*run, o.steps, steps);
-  const heed::train::AveragedWeights weights(run->average.get());
+  heed::app::take_steps(*run, o.steps, steps);
+  const heed::optim::AveragedWeights weights(run->average.get());
   // Longer than the context, so that the window slides.
-  return fmt::format("{} {:a} {:a} {}", tiny_lm::hash_of(steps), half_way, run->judge(),
-                     tiny_lm::write_sample(run->model, text, 1, o.context + 16));
+  return fmt::format("{} {:a} {:a} {}", heed::app::hash_of(steps), half_way, run->judge(),
+                     heed::app::write_sample(run->model, text, 1, o.context + 16));
 }
 
 double median(std::vector<double> values) {
@@ -109,7 +109,7 @@ TEST_CASE("a process that trains on and on stays as it is") {
   const double minutes = soak_minutes();
   const Folder folder;
   put(folder / "text.txt", sample_text());
-  const heed::train::World world;
+  const heed::train::distributed::World world;
   const std::int64_t nodes = heed::tape_stats().live_nodes;
   const std::int64_t live = heed::memory_stats().live;
   std::string first;

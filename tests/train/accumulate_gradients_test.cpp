@@ -11,8 +11,8 @@
 #include <heed/train/accumulate_gradients.h>
 
 using heed::Tensor;
+using heed::text::Batch;
 using heed::train::accumulate_gradients;
-using heed::train::Batch;
 
 namespace {
 

@@ -4,20 +4,24 @@
 
 #include <catch2/catch.hpp>
 
+#include <heed/check/model_gradcheck.h>
 #include <heed/core/backward.h>
+#include <heed/core/elements.h>
 #include <heed/core/parallel.h>
 #include <heed/nn/causal_lm.h>
-#include <heed/train/adamw.h>
-#include <heed/train/clip.h>
+#include <heed/optim/adamw.h>
+#include <heed/optim/clip.h>
+#include <heed/text/tokenizer.h>
+#include <heed/text/window_loader.h>
 #include <heed/train/evaluate.h>
-#include <heed/train/model_gradcheck.h>
-#include <heed/train/tokenizer.h>
-#include <heed/train/window_loader.h>
 
 using heed::Generator;
 using heed::Tensor;
 using heed::nn::CausalLM;
+namespace optim = heed::optim;
+namespace text = heed::text;
 namespace train = heed::train;
+namespace check = heed::check;
 
 namespace {
 
@@ -42,20 +46,20 @@ Run run(int steps, double dropout = 0) {
   options.dropout = dropout;
   CausalLM model(options, random);
   const auto parameters = model.named_parameters();
-  train::AdamW optimizer(parameters, {.lr = 3e-3});
+  optim::AdamW optimizer(parameters, {.lr = 3e-3});
   optimizer.decay_matrices_only();
-  const train::WindowLoader windows(tokens, {.context = 8, .batch = 4}, random);
+  const text::WindowLoader windows(tokens, {.context = 8, .batch = 4}, random);
   Run result;
   for (int step = 0; step < steps; ++step) {
-    const train::Batch batch = windows.batch(step);
+    const text::Batch batch = windows.batch(step);
     const Tensor loss = model.loss(batch.inputs, batch.targets, &random);
     heed::backward(loss);
-    train::clip_grad_norm(parameters, 1.0);
+    optim::clip_grad_norm(parameters, 1.0);
     optimizer.step();
     optimizer.zero_grad();
-    result.losses.push_back(train::scalar_of(loss));
+    result.losses.push_back(heed::scalar_of(loss));
   }
-  result.validation = train::mean_loss(model, train::WindowSequence(tokens, {.context = 8, .batch = 5}));
+  result.validation = train::mean_loss(model, text::WindowSequence(tokens, {.context = 8, .batch = 5}));
   CHECK(model.training());
   return result;
 }
@@ -84,8 +88,8 @@ TEST_CASE("the mean loss weighs every token alike") {
   Generator random(1);
   CausalLM model(kSmall, random);
   const auto tokens = cycle(57);  // seven windows: batches of 3, 3 and 1, or all at once
-  const double parts = train::mean_loss(model, train::WindowSequence(tokens, {.context = 8, .batch = 3}));
-  const double whole = train::mean_loss(model, train::WindowSequence(tokens, {.context = 8, .batch = 7}));
+  const double parts = train::mean_loss(model, text::WindowSequence(tokens, {.context = 8, .batch = 3}));
+  const double whole = train::mean_loss(model, text::WindowSequence(tokens, {.context = 8, .batch = 7}));
   CHECK(parts == Approx(whole).epsilon(1e-6));  // float32 sums in another order
 }
 
@@ -97,7 +101,7 @@ TEST_CASE("every gradient of a two-layer model agrees with difference quotients"
     options.embed_dim = 8;
     const CausalLM model(options, random);
     // 0 elements: all of them
-    const auto result = train::gradcheck_model(model, {.elements = 0, .batch = 2});
+    const auto result = check::gradcheck_model(model, {.elements = 0, .batch = 2});
     INFO(result.report);
     CHECK(result.passed);
     CHECK(result.elements == model.parameter_count());

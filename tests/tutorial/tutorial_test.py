@@ -11,7 +11,7 @@ from pathlib import Path
 
 DEMO = """#!/bin/sh
 [ "$*" = demo ] || { echo "the tutorial calls ./dev $*" >&2; exit 2; }
-exec build/release/bin/tiny_lm train --out build/demo --steps 20
+exec build/release/bin/heed train --out build/demo --steps 20
 """
 
 

@@ -1,0 +1,184 @@
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
+#include <heed/lm/weight_layout.h>
+
+namespace heed::lm {
+namespace {
+
+constexpr std::string_view op = "weight layout";
+constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // so that sums of products stay below 2^63
+
+struct Sizes {
+  std::int64_t query_width, key_width, hidden;
+};
+
+Sizes checked_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
+  const auto check = [](const char* name, std::int64_t size, std::int64_t least) {
+    check_value(size >= least && size <= kLargest, op, name, size, fmt::format("{} to 2^30", least));
+  };
+  check("vocab_size", o.vocab_size, 1);
+  check("context", o.context, 1);
+  check("num_layers", o.num_layers, 1);
+  check("num_heads", o.num_heads, 1);
+  check("embed_dim", o.embed_dim, 1);
+  check("num_kv_heads", o.num_kv_heads, 0);
+  check("head_dim", o.head_dim, 0);
+  check("hidden_dim", o.hidden_dim, 0);
+  check_value(o.num_layers <= most_layers, op, "num_layers", o.num_layers,
+              fmt::format("at most {}", most_layers));
+  const bool divides = o.head_dim != 0 || o.embed_dim % o.num_heads == 0;
+  check_value(divides, op, "embed_dim", o.embed_dim,
+              fmt::format("a multiple of num_heads, which is {}", o.num_heads));
+  const std::int64_t head_dim = o.head_dim != 0 ? o.head_dim : o.embed_dim / o.num_heads;
+  const std::int64_t kv_heads = o.num_kv_heads != 0 ? o.num_kv_heads : o.num_heads;
+  check_value(o.num_heads % kv_heads == 0, op, "num_kv_heads", kv_heads,
+              fmt::format("a divisor of num_heads, which is {}", o.num_heads));
+  return {o.num_heads * head_dim, kv_heads * head_dim, o.hidden_dim != 0 ? o.hidden_dim : 4 * o.embed_dim};
+}
+
+using Renaming = std::pair<std::string_view, std::string_view>;
+
+// Module paths of CausalLM and of the others, outside of the blocks and within.
+constexpr std::array<Renaming, 4> kGpt2Names = {{{"token", "transformer.wte"},
+                                                 {"position", "transformer.wpe"},
+                                                 {"norm", "transformer.ln_f"},
+                                                 {"head", "lm_head"}}};
+constexpr std::array<Renaming, 6> kGpt2BlockNames = {{{"norm1", "ln_1"},
+                                                      {"attention.qkv", "attn.c_attn"},
+                                                      {"attention.out", "attn.c_proj"},
+                                                      {"norm2", "ln_2"},
+                                                      {"mlp.up", "mlp.c_fc"},
+                                                      {"mlp.down", "mlp.c_proj"}}};
+constexpr std::array<Renaming, 3> kLlamaNames = {
+    {{"token", "model.embed_tokens"}, {"norm", "model.norm"}, {"head", "lm_head"}}};
+constexpr std::array<Renaming, 7> kLlamaBlockNames = {{{"norm1", "input_layernorm"},
+                                                       {"attention.qkv", "self_attn.qkv"},  // cut in three
+                                                       {"attention.out", "self_attn.o_proj"},
+                                                       {"norm2", "post_attention_layernorm"},
+                                                       {"mlp.up", "mlp.up_proj"},
+                                                       {"mlp.gate", "mlp.gate_proj"},
+                                                       {"mlp.down", "mlp.down_proj"}}};
+
+template <class Table>
+std::string renamed(std::string_view module, const Table& table) {
+  for (const auto& [own, theirs] : table) {
+    if (module == own) return std::string(theirs);
+  }
+  fail<ValueError>(op, "the format has no place for a parameter", fmt::format("'{}'", module));
+}
+
+struct Path {
+  std::string block;   // `3` of blocks.3.mlp.up.weight; empty outside of the blocks
+  std::string module;  // `mlp.up`
+  std::string kind;    // `weight`
+};
+
+Path split_path(std::string_view path) {
+  Path result;
+  constexpr std::string_view blocks = "blocks.";
+  if (path.starts_with(blocks)) {
+    const std::size_t end = path.find('.', blocks.size());
+    result.block = path.substr(blocks.size(), end - blocks.size());
+    path.remove_prefix(end + 1);
+  }
+  const std::size_t dot = path.rfind('.');
+  result.module = path.substr(0, dot);
+  result.kind = path.substr(dot + 1);
+  return result;
+}
+
+std::string file_name(const Path& path, WeightFormat format) {
+  const bool llama = format == WeightFormat::llama;
+  if (path.block.empty()) {
+    const std::string module = llama ? renamed(path.module, kLlamaNames) : renamed(path.module, kGpt2Names);
+    return module + "." + path.kind;
+  }
+  const std::string module =
+      llama ? renamed(path.module, kLlamaBlockNames) : renamed(path.module, kGpt2BlockNames);
+  return fmt::format("{}.{}.{}.{}", llama ? "model.layers" : "transformer.h", path.block, module, path.kind);
+}
+
+// q, k and v, which CausalLM keeps in one, each by itself.
+void add_parts(std::vector<WeightSlot>& slots, const WeightSlot& whole, const Sizes& sizes) {
+  std::int64_t row = 0;
+  for (const auto& [part, rows] :
+       {std::pair("q_proj", sizes.query_width), {"k_proj", sizes.key_width}, {"v_proj", sizes.key_width}}) {
+    WeightSlot slot = whole;
+    slot.name.replace(slot.name.rfind("qkv"), 3, part);
+    slot.shape[0] = rows;
+    slot.first_row = row;
+    slots.push_back(slot);
+    row += rows;
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Shape>> parameter_shapes(const nn::CausalLMOptions& o,
+                                                            std::int64_t most_layers) {
+  const auto [query_width, key_width, hidden] = checked_sizes(o, most_layers);
+  const std::int64_t packed = query_width + 2 * key_width;
+  std::vector<std::pair<std::string, Shape>> shapes;
+  const auto add = [&](const std::string& module, const Shape& weight, bool bias) {
+    shapes.emplace_back(module + ".weight", weight);
+    if (bias) shapes.emplace_back(module + ".bias", Shape{weight[0]});
+  };
+  const bool norm_bias = o.bias && o.norm == nn::NormKind::layer;
+  add("token", {o.vocab_size, o.embed_dim}, false);
+  if (!o.rope) add("position", {o.context, o.embed_dim}, false);
+  for (std::int64_t layer = 0; layer < o.num_layers; ++layer) {
+    const std::string block = fmt::format("blocks.{}.", layer);
+    add(block + "norm1", {o.embed_dim}, norm_bias);
+    add(block + "attention.qkv", {packed, o.embed_dim}, o.bias);
+    add(block + "attention.out", {o.embed_dim, query_width}, o.bias);
+    add(block + "norm2", {o.embed_dim}, norm_bias);
+    add(block + "mlp.up", {hidden, o.embed_dim}, o.bias);
+    if (o.gated) add(block + "mlp.gate", {hidden, o.embed_dim}, o.bias);
+    add(block + "mlp.down", {o.embed_dim, hidden}, o.bias);
+  }
+  add("norm", {o.embed_dim}, norm_bias);
+  if (!o.tied) add("head", {o.vocab_size, o.embed_dim}, false);
+  return shapes;
+}
+
+std::vector<WeightSlot> weight_slots(const nn::CausalLMOptions& options, WeightFormat format,
+                                     std::int64_t most_layers) {
+  nn::CausalLMOptions o = options;
+  if (format == WeightFormat::gpt2) o.bias = true;
+  std::vector<WeightSlot> slots;
+  for (const auto& [parameter, shape] : parameter_shapes(o, most_layers)) {
+    WeightSlot slot{.name = parameter, .shape = shape, .parameter = parameter};
+    if (format == WeightFormat::heed) {
+      slots.push_back(slot);
+      continue;
+    }
+    const Path path = split_path(parameter);
+    slot.name = file_name(path, format);
+    slot.transposed = format == WeightFormat::gpt2 && !path.block.empty() && shape.rank() == 2;
+    if (slot.transposed) slot.shape = {shape[1], shape[0]};
+    if (format == WeightFormat::llama && path.module == "attention.qkv") {
+      add_parts(slots, slot, checked_sizes(o, most_layers));
+    } else {
+      slots.push_back(slot);
+    }
+  }
+  if (format != WeightFormat::heed && o.tied) {
+    WeightSlot head = slots.front();  // the token vectors
+    head.name = "lm_head.weight";
+    head.repeated = true;
+    slots.push_back(head);
+  }
+  return slots;
+}
+
+bool is_saved_buffer(const std::string& name, WeightFormat format) {
+  if (format == WeightFormat::llama) return name.ends_with(".rotary_emb.inv_freq");
+  if (format == WeightFormat::heed) return false;
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+}
+
+}  // namespace heed::lm

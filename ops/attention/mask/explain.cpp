@@ -1,0 +1,130 @@
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <heed/core/check.h>
+#include <heed/core/grad_mode.h>
+#include <heed/core/strided_loop.h>
+#include <heed/ops/attention/mask/attention_mask.h>
+#include <heed/ops/cast.h>
+#include <heed/ops/expand.h>
+
+namespace heed {
+namespace {
+
+std::int64_t heads_of(const Shape& scores) { return scores.rank() > 2 ? scores[scores.rank() - 3] : 1; }
+
+// The element for a pair of a tensor that broadcasts to [B, H, Tq, Tk].
+double at(const Tensor& x, const Shape& scores, const std::array<std::int64_t, 4>& pair) {
+  const NoGrad guard;
+  const Shape four{AttentionMask::samples_of(scores), heads_of(scores), scores[scores.rank() - 2],
+                   scores[scores.rank() - 1]};
+  const Tensor all = view_of(x, expand_view("explain", x.view(), four));
+  View one = all.view();
+  for (int axis = 0; axis < 4; ++axis)
+    one = select_view("explain", one, 0, pair[static_cast<std::size_t>(axis)]);
+  return cast(view_of(all, one), DType::f64).item<double>();
+}
+
+}  // namespace
+
+AttentionMask::Pair AttentionMask::pair_of(const char* op, const Shape& scores, std::int64_t b,
+                                           std::int64_t h, std::int64_t i, std::int64_t j) const {
+  if (scores.rank() < 2 || scores.rank() > 4) {
+    fail<ShapeError>(op, "logits of such a shape are not attended", scores.str(),
+                     "[Tq, Tk] to [B, Hq, Tq, Tk]");
+  }
+  check(op, scores, bias_.empty() ? slopes_.empty() ? DType::f32 : slopes_[0].dtype() : bias_[0].dtype());
+  const std::array<std::pair<const char*, std::int64_t>, 4> index{
+      {{"sample", b}, {"head", h}, {"query", i}, {"key", j}}};
+  const std::array<std::int64_t, 4> sizes{samples_of(scores), heads_of(scores), scores[scores.rank() - 2],
+                                          scores[scores.rank() - 1]};
+  for (std::size_t k = 0; k < 4; ++k) {
+    if (index[k].second >= 0 && index[k].second < sizes[k]) continue;
+    fail<IndexError>(op, fmt::format("there is no such {}", index[k].first), fmt::to_string(index[k].second),
+                     fmt::format("0 <= {} < {}", index[k].first, sizes[k]));
+  }
+  const auto first = first_positions(scores);
+  return {b, h, i, j, first[static_cast<std::size_t>(b) % first.size()] + i};
+}
+
+AttentionMask::Reasons AttentionMask::reasons(const Shape& scores, const Pair& p) const {
+  Reasons r;
+  const std::array<std::int64_t, 4> pair{p.b, p.h, p.i, p.j};
+  const auto say = [&](bool open, std::string text) {
+    (open ? r.opening : r.closing).push_back(std::move(text));
+  };
+  if (causal_)
+    say(p.j <= p.position, fmt::format("causal ({} {} {})", p.j, p.j <= p.position ? "<=" : ">", p.position));
+  for (const Window& w : windows_) {
+    const bool open =
+        (w.left < 0 || p.j >= p.position - w.left) && (w.right < 0 || p.j <= p.position + w.right);
+    const auto bound = [&](std::int64_t x, std::int64_t edge) {
+      return x < 0 ? std::string("any") : fmt::to_string(edge);
+    };
+    say(open, fmt::format("window (keys {} to {})", bound(w.left, p.position - w.left),
+                          bound(w.right, p.position + w.right)));
+  }
+  for (const Tensor& lengths : key_lengths_) {
+    const std::int64_t length = lengths.to_vector<std::int64_t>()[static_cast<std::size_t>(p.b)];
+    say(p.j < length, fmt::format("key length ({} of sample {})", length, p.b));
+  }
+  for (const Tensor& ids : documents_) {
+    const auto all = ids.to_vector<std::int64_t>();
+    const std::int64_t row = ids.rank() == 1 ? 0 : p.b * ids.size(1);
+    const std::int64_t mine = all[static_cast<std::size_t>(row + p.i)],
+                       theirs = all[static_cast<std::size_t>(row + p.j)];
+    say(mine == theirs, fmt::format("documents ({} and {})", mine, theirs));
+  }
+  for (const Tensor& m : attend_) say(at(m, scores, pair) != 0, "the boolean mask");
+  for (const Tensor& b : bias_) {
+    const double value = at(b, scores, pair);
+    if (value == -std::numeric_limits<double>::infinity()) {
+      say(false, "a bias of -inf");
+    } else {
+      r.adding.push_back(fmt::format("bias {:g}", value));
+    }
+  }
+  for (const Tensor& s : slopes_) {
+    const double slope = cast(s.detach(), DType::f64).to_vector<double>()[static_cast<std::size_t>(p.h)];
+    r.adding.push_back(fmt::format("ALiBi {:g}", -slope * static_cast<double>(std::abs(p.position - p.j))));
+  }
+  return r;
+}
+
+std::string AttentionMask::explain(const Shape& scores, std::int64_t b, std::int64_t h, std::int64_t i,
+                                   std::int64_t j) const {
+  const Pair pair = pair_of("explain", scores, b, h, i, j);
+  const Reasons r = reasons(scores, pair);
+  std::string text = fmt::format("query {} at position {} may {}attend key {}: ", i, pair.position,
+                                 r.closing.empty() ? "" : "not ", j);
+  if (!r.closing.empty()) return text + fmt::format("{} closes it", fmt::join(r.closing, " and "));
+  text += r.opening.empty() ? "nothing closes it"
+                            : fmt::format("{} leaves it open", fmt::join(r.opening, " and "));
+  if (!r.adding.empty()) text += fmt::format("; added to its logit: {}", fmt::join(r.adding, ", "));
+  return text;
+}
+
+std::string AttentionMask::picture(const Shape& scores, std::int64_t b, std::int64_t h) const {
+  pair_of("picture", scores, b, h, 0, 0);
+  const std::int64_t queries = scores[scores.rank() - 2], keys = scores[scores.rank() - 1];
+  constexpr std::int64_t largest = 256;
+  if (queries > largest || keys > largest) {
+    fail<ValueError>("picture", "too large to print", scores.str(),
+                     fmt::format("at most {} queries and keys", largest));
+  }
+  std::string text;
+  for (std::int64_t i = 0; i < queries; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const Reasons r = reasons(scores, pair_of("picture", scores, b, h, i, j));
+      text += !r.closing.empty() ? '.' : r.adding.empty() ? '#' : '+';
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace heed

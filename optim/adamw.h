@@ -1,0 +1,30 @@
+#pragma once
+
+#include <heed/optim/optimizer.h>
+
+namespace heed::optim {
+
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 1e-2;
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019). With gradient g, t from 1:
+///   m ← β1 m + (1−β1) g,   v ← β2 v + (1−β2) g²,
+///   θ ← θ (1 − lr λ) − lr (m / (1−β1ᵗ)) / (√(v / (1−β2ᵗ)) + ε).
+/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that is
+/// no leaf requiring grad).
+class AdamW : public Optimizer {
+ public:
+  explicit AdamW(nn::NamedTensors parameters, const AdamWOptions& options = {});
+
+ private:
+  void update(Tensor& parameter, const Tensor& gradient, State& state) override;
+
+  AdamWOptions options_;
+};
+
+}  // namespace heed::optim

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <heed/optim/optimizer.h>
+#include <heed/optim/schedule.h>
+
+namespace heed::optim {
+
+/// The options that optimizers share under names of their own. Each takes those it knows; its others are its defaults.
+struct OptimizerSettings {
+  double lr = 1e-3;
+  double weight_decay = 0;
+  double beta1 = 0.9;    // adamw, adam, nadam, radam
+  double beta2 = 0.999;  // the same; alpha of rmsprop
+  double momentum = 0;   // sgd, rmsprop
+};
+
+/// adamw, adam, nadam, radam, sgd, rmsprop, adagrad, adadelta.
+const std::vector<std::string>& optimizer_names();
+/// The optimizer of a name.
+/// Throws    ValueError for another name, and as its constructor.
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name, nn::NamedTensors parameters,
+                                          const OptimizerSettings& settings);
+
+/// A run's learning rate in the large.
+struct ScheduleSettings {
+  double lr = 1e-3;
+  double min_lr = 1e-4;
+  std::int64_t warmup = 100;
+  std::int64_t decay = 400;  // of warmup-stable-decay
+  std::int64_t total = 2000;
+};
+
+/// cosine (warmup_cosine), warmup-stable-decay, constant, linear (from lr to min_lr), exponential (the same), step (three steps
+/// down to min_lr in equal ratios), multi-step (to √(lr·min_lr) at half and to min_lr at three quarters),
+/// cosine-annealing, cosine-restarts (three periods, each twice as long as the one before), one-cycle.
+const std::vector<std::string>& schedule_names();
+/// The schedule of a name over `total` steps. Those that have no warm-up of their own begin with that of warmup_cosine, and
+/// count their steps from its end.
+/// Throws    ValueError for another name, and as the schedule itself.
+Schedule make_schedule(std::string_view name, const ScheduleSettings& settings);
+
+}  // namespace heed::optim

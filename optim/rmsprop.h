@@ -1,0 +1,31 @@
+#pragma once
+
+#include <heed/optim/optimizer.h>
+
+namespace heed::optim {
+
+struct RMSpropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;
+};
+
+/// Steps scaled by a running mean of squares (Hinton, 2012). With gradient g (decay included):
+///   v ← α v + (1−α) g²,   centered: a ← α a + (1−α) g,   d = g / (√(v − a²) + ε)   (a = 0 unless centered),
+///   u ← μ u + d,   θ ← θ − lr u.
+/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that is
+/// no leaf requiring grad).
+class RMSprop : public Optimizer {
+ public:
+  explicit RMSprop(nn::NamedTensors parameters, const RMSpropOptions& options = {});
+
+ private:
+  void update(Tensor& parameter, const Tensor& gradient, State& state) override;
+
+  RMSpropOptions options_;
+};
+
+}  // namespace heed::optim

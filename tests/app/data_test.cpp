@@ -1,0 +1,111 @@
+#include <filesystem>
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+namespace {
+
+const std::string kTiny =
+    " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1 --threads 1 --eval-every 0";
+
+// Twelve files of some lines, of 14 bytes each, in folders.
+void put_documents(const Folder& folder) {
+  for (int i = 0; i < 12; ++i) {
+    const std::string sub = folder / ("texts/" + std::to_string(i % 3));
+    fs::create_directories(sub);
+    put(sub + "/" + std::to_string(i) + ".txt",
+        sample_text().substr(0, 14 * static_cast<std::size_t>(4 + i)));
+  }
+}
+
+std::string last_line(const std::string& text) { return text.substr(text.rfind('\n', text.size() - 2) + 1); }
+
+double validation_loss(const Outcome& outcome) {
+  CAPTURE(outcome.err);
+  REQUIRE(outcome.status == 0);
+  return nlohmann::json::parse(last_line(outcome.out)).at("val_loss").get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("files and folders are one text, split by its tail or by documents") {
+  const Folder folder;
+  put_documents(folder);
+  const std::string train = "train --json" + kTiny + " --data '" + (folder / "texts") + "'";
+  const Outcome tail = run_heed(folder, train);
+  CHECK_THAT(tail.out, Contains("text      texts, ") && Contains("the last tenth is for validation"));
+  const Outcome documents = run_heed(folder, train + " --split document");
+  CHECK_THAT(documents.out, Contains(" of 12 documents "));
+  CHECK(validation_loss(documents) != validation_loss(tail));
+  CHECK(last_line(run_heed(folder, train + " --split document").out).find("val_loss") != std::string::npos);
+  const std::string parts =
+      " --data '" + (folder / "texts/0") + "' --data '" + (folder / "texts/1/1.txt") + "'";
+  CHECK_THAT(run_heed(folder, "train" + kTiny + parts).out, Contains("text      5 files, "));
+  const double packed = validation_loss(run_heed(folder, train + " --split document --pack"));
+  CHECK(packed != validation_loss(documents));
+  put(folder / "run.json",
+      R"({"data": [")" + (folder / "texts") + R"("], "split": "document", "pack": true})");
+  const std::string config = "train --json" + kTiny + " --config '" + (folder / "run.json") + "'";
+  CHECK(validation_loss(run_heed(folder, config)) == packed);
+  put(folder / "texts/bad.txt", "caf\xE9 caf\xE9");
+  const Outcome bad = run_heed(folder, train);
+  CHECK(bad.status == 2);
+  CHECK_THAT(bad.err, Contains("bad.txt") && Contains("not UTF-8"));
+  CHECK(run_heed(folder, train + " --tokenizer byte").status == 0);
+  for (const char* flag : {"--split half", "--source nothing"}) {
+    const Outcome refused = run_heed(folder, train + " " + flag);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, Contains(std::string(flag, 7)));
+  }
+  put(folder / "wrong.json", R"({"data": "texts"})");
+  CHECK_THAT(run_heed(folder, "train --config '" + (folder / "wrong.json") + "'").err,
+             Contains("bad value of data"));
+}
+
+TEST_CASE("training on a token file is training on its text") {
+  const Folder folder;
+  put_documents(folder);
+  const std::string data = " --data '" + (folder / "texts") + "'";
+  const std::string out = folder / "tokens";
+  const Outcome made = run_heed(folder, "tokenize --vocab-size 270 --out '" + out + "'" + data);
+  CHECK(made.status == 0);
+  CHECK_THAT(made.out, Contains("in 12 documents"));
+  CHECK_THAT(made.err, Contains("tokenize "));
+  const std::string tokenizer = " --split document --json --tokenizer '" + out + "/tokenizer.json'" + kTiny;
+  const double loss = validation_loss(run_heed(folder, "train" + data + tokenizer));
+  CHECK(validation_loss(run_heed(folder, "train --data '" + out + "/tokens.bin'" + tokenizer)) == loss);
+
+  const std::string from_file = "train --data '" + out + "/tokens.bin'" + kTiny;
+  for (const auto& [name, part] : {std::pair("byte", "another tokenizer"), {"char", "--tokenizer char"}}) {
+    const Outcome refused = run_heed(folder, from_file + " --tokenizer " + name);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, Contains(part));
+  }
+  std::string bytes = contents(out + "/tokens.bin");
+  bytes[50] = static_cast<char>(bytes[50] ^ 1);
+  put(out + "/tokens.bin", bytes);
+  const Outcome damaged = run_heed(folder, "train --data '" + out + "/tokens.bin'" + tokenizer);
+  CHECK(damaged.status == 2);
+  CHECK_THAT(damaged.err, Contains("tokens.bin") && Contains("checksum"));
+  put(folder / "empty", "");
+  CHECK(run_heed(folder, "tokenize --out '" + out + "' --data '" + (folder / "empty") + "'").status == 2);
+  CHECK(run_heed(folder, "tokenize --vocab-size 9 --out '" + out + "'" + data).status == 2);
+  const Outcome nowhere = run_heed(folder, "tokenize --out '" + (folder / "empty/x") + "'" + data);
+  CHECK(nowhere.status == 2);
+  CHECK_THAT(nowhere.err, Contains("empty/x"));
+}
+
+TEST_CASE("the induction source has a floor, in windows that begin with a document") {
+  const Folder folder;
+  const Outcome outcome = run_heed(folder, "train --source induction" + kTiny);
+  CHECK(outcome.status == 0);
+  // Four digits of a first round, ln 8 each, and four letters that are no surprise.
+  CHECK_THAT(outcome.out, Contains("induction source") && Contains("floor     1.040 nats"));
+  CHECK_THAT(run_heed(folder, "train --source induction --pack" + kTiny).out, !Contains("floor"));
+}

@@ -1,7 +1,0 @@
-#pragma once
-
-#include <heed/train/distributed.h>
-
-/// The ranks that run this program. A failed test case ends them all, so that none waits for one that has gone
-/// another way.
-heed::train::World& world();

@@ -1,0 +1,234 @@
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <heed/core/error.h>
+#include <heed/core/random.h>
+#include <heed/text/tokenizer.h>
+#include <heed/train/report/attention_maps.h>
+#include <heed/train/report/html.h>
+#include <heed/train/report/report.h>
+
+namespace fs = std::filesystem;
+using namespace heed::text;
+using namespace heed::train::report;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+ReportData small_report() {
+  RunLog run;
+  run.header = {.text = "a & b.txt",
+                .unit = "character",
+                .prompt = "the ",
+                .layers = 2,
+                .heads = 1,
+                .floor = 1.04,
+                .even_entropy = 0.5,
+                .parts = {"token", "blocks.0"}};
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    run.steps.push_back({.step = step, .loss = 4.0 / static_cast<double>(step), .lr = 1e-3});
+  }
+  run.steps[1].measured = {.part_norms = {1, NAN},
+                           .heads = {.entropy = {0.25, 0.5},
+                                     .saturation = {0, 1},
+                                     .undivided_entropy = {0.125, 0},
+                                     .undivided_saturation = {1, 1}}};
+  run.steps[2].profile = {{"matmul", 1.5, 2.5, 4096}};
+  run.evaluations = {{.step = 3, .loss = 1.412, .sample = "</script><script>alert(1)</script>"}};
+  ReportData data;
+  data.title = "run <1>";
+  data.run = run;
+  data.settings = R"({"layers": 2, "text": "</script>"})";
+  data.attention = {.tokens = {"a", "\u2423", "<"},
+                    .layers = 2,
+                    .heads = 1,
+                    .maps = {{1, 0, 0, 0.5f, 0.5f, 0, 0.9f, NAN, 0.099f}, std::vector<float>(9, 0.25f)}};
+  data.marks = {{1, 0, "copies"}};
+  return data;
+}
+
+// What the page's script reads.
+nlohmann::json data_of(const std::string& page) {
+  const std::string start = "<script type=\"application/json\" id=\"data\">";
+  const auto begin = page.find(start) + start.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+}  // namespace
+
+TEST_CASE("the loss sentence adds up as printed") {
+  CHECK(loss_sentence(1.412, 1.040) == "loss 1.412 = floor 1.040 + 0.372");
+  CHECK(loss_sentence(1.4124, 1.0396) == "loss 1.412 = floor 1.040 + 0.372");  // 0.3728 would not add up
+  CHECK(loss_sentence(1.0, 1.25) == "loss 1.000 = floor 1.250 - 0.250");
+  CHECK(loss_sentence(1.04, 1.0400001) == "loss 1.040 = floor 1.040 + 0.000");
+  CHECK(loss_sentence(1.5, std::nullopt) == "loss 1.500");
+  CHECK(loss_sentence(std::numeric_limits<double>::quiet_NaN(), 1.0) == "loss nan");
+}
+
+TEST_CASE("text cannot break out of the page") {
+  CHECK(escape_html("<a href=\"x\">&'</a>") == "&lt;a href=&quot;x&quot;&gt;&amp;&#39;&lt;/a&gt;");
+  CHECK(escape_html("caf\u00e9\n\t\u20ac") == "caf\u00e9\n\t\u20ac");
+  CHECK(escape_html(std::string("a\0b\xFF", 4)) == "a\uFFFDb\uFFFD");
+}
+
+TEST_CASE("tokens are visible") {
+  CHECK(visible_token(" a\n\t") == "\u2423a\u21B5\u21E5");
+  CHECK(visible_token("\xE2\x82") == "xE2x82");  // part of a character, as a byte tokenizer makes it
+  CHECK(visible_token("\u20ac\x01") == "\u20acx01");
+}
+
+TEST_CASE("the report holds all it was given and needs nothing else") {
+  const auto page = render_report(small_report());
+  const auto data = data_of(page);
+  CHECK(data["result"] == "loss 1.412 = floor 1.040 + 0.372 nats per character on the validation text");
+  CHECK(data["title"] == "run <1>");
+  CHECK(data["settings"]["text"] == "</script>");
+  const auto& run = data["run"];
+  CHECK(run["curves"]["loss"].dump() == "[[1.0,4.0],[2.0,2.0],[3.0,1.3333]]");
+  CHECK(run["floor"] == 1.04);
+  CHECK(run["evaluations"][0]["sample"] == "</script><script>alert(1)</script>");
+  CHECK(run["measured"].size() == 1);
+  CHECK(run["measured"][0]["step"] == 2);
+  CHECK(run["measured"][0]["part_norms"].dump() == "[1.0,null]");
+  CHECK(run["measured"][0]["undivided_entropy"].dump() == "[0.125,0.0]");
+  CHECK(run["profile"][0]["op"] == "matmul");
+  CHECK(data["attention"]["tokens"][1] == "\u2423");
+  CHECK(data["attention"]["maps"][0].dump() == "[1000,0,0,500,500,0,900,null,99]");
+  CHECK(data["marks"].dump() == "[[1,\"copies\"]]");
+  CHECK(contains(page, "<title>run &lt;1&gt;</title>"));
+  CHECK(contains(page, "default-src 'none'"));
+  CHECK(contains(page, "prefers-color-scheme: dark"));
+  CHECK(count(page, "</script>") == 2);  // the data's and the program's
+  for (const auto* network : {"https:", " src=", " href=", "url(", "@import", "fetch(", "XMLHttpRequest"}) {
+    CAPTURE(network);
+    CHECK_FALSE(contains(page, network));
+  }
+}
+
+TEST_CASE("a long run is thinned") {
+  auto data = small_report();
+  data.run->steps.assign(100000, {});
+  for (std::size_t i = 0; i < 100000; ++i) {
+    StepRecord& step = data.run->steps[i];
+    step.step = static_cast<std::int64_t>(i) + 1;
+    step.loss = i < 50000 ? 3 : NAN;
+    step.measured = Measurement{};
+  }
+  data.run->evaluations.assign(5000, {.step = 7, .loss = 1});
+  data.run->evaluations.back().step = 8;
+  const auto run = data_of(render_report(data))["run"];
+  REQUIRE(run["curves"]["loss"].size() == 1000);
+  CHECK(run["curves"]["loss"][0].dump() == "[50.5,3.0]");  // the mean of the first hundred
+  CHECK(run["curves"]["loss"][999][1].is_null());
+  CHECK(run["measured"].size() == 200);
+  CHECK(run["measured"][199]["step"] == 100000);
+  CHECK(run["evaluations"].size() == 200);
+  CHECK(run["evaluations"][199]["step"] == 8);
+}
+
+TEST_CASE("an empty report says only what it knows") {
+  const auto data = data_of(render_report({.settings = "no JSON"}));
+  CHECK(data.size() == 2);  // title and no marks
+  RunLog empty;
+  const auto run = data_of(render_report({.run = empty}));
+  CHECK_FALSE(run.contains("result"));
+  CHECK(run["run"]["floor"].is_null());
+  CHECK(run["run"]["curves"]["loss"].empty());
+}
+
+TEST_CASE("a log reads back what was written, and nothing else") {
+  const ReportData data = small_report();
+  RunLog read;
+  CHECK(add_line(read, to_json_line(log_line(data.run->header))));
+  for (const StepRecord& step : data.run->steps) CHECK(add_line(read, to_json_line(log_line(step))));
+  CHECK(add_line(read, to_json_line(log_line(data.run->evaluations[0]))));
+  CHECK(render_report({.run = read}) == render_report({.run = data.run}));
+  const std::string later = to_json_line(log_line(StepRecord{.step = 5}));
+  CHECK_FALSE(add_line(read, later, 4));
+  for (const char* foreign : {"", "{\"step\": 1", "[]", "{}", "{\"step\": 1}", "{\"step\": -1, \"loss\": 1}",
+                              "{\"step\": \"1\", \"loss\": 1}", "{\"step\": 1.5, \"loss\": 1}",
+                              "{\"step\": 1, \"loss\": 1, \"loss\": 2}"}) {
+    CAPTURE(foreign);
+    CHECK_FALSE(add_line(read, foreign));
+  }
+  CHECK_FALSE(add_line(read, "{\"step\": 1, \"loss\": " + std::string(1'000'000, '[')));
+  CHECK(read.steps.size() == 3);
+  // Of the wrong kind: as if it were not there.
+  REQUIRE(
+      add_line(read, R"({"step": 4, "loss": "x", "part_norms": [1, "y"], "entropy": 3, "ops": ["a", 2]})"));
+  const StepRecord& odd = read.steps.back();
+  CHECK(std::isnan(odd.loss));
+  CHECK(std::isnan(odd.measured->part_norms[1]));
+  CHECK(odd.measured->heads.entropy.empty());
+  CHECK(odd.profile[1].op.empty());
+  CHECK(std::isnan(odd.profile[0].saved_bytes));
+  CHECK_THROWS_AS(read_run_log("/no/such/log.jsonl"), heed::IoError);
+  const fs::path large =
+      fs::temp_directory_path() / ("heed_log_test_" + std::to_string(::getpid()) + ".jsonl");
+  std::ofstream(large).flush();
+  fs::resize_file(large, (std::uint64_t{1} << 30) + 1);  // a hole: it takes no room
+  CHECK_THROWS_AS(read_run_log(large), heed::IoError);
+  fs::remove(large);
+}
+
+TEST_CASE("maps of a model sum to one, are causal and can be drawn") {
+  const std::string text = "ab\nba";
+  const CharTokenizer tokenizer(text);
+  heed::Generator random(1);
+  const heed::nn::CausalLM model(
+      {.vocab_size = 3, .context = 5, .num_layers = 2, .num_heads = 2, .embed_dim = 8}, random);
+  AttentionMaps maps = attention_maps(model, tokenizer, tokenizer.encode(text));
+  CHECK(maps.tokens == std::vector<std::string>{"a", "b", "\u21b5", "b", "a"});
+  CHECK(maps.layers == 2);
+  CHECK(maps.heads == 2);
+  REQUIRE(maps.maps.size() == 4);
+  for (std::size_t row = 0; row < 5; ++row) {
+    float sum = 0;
+    for (std::size_t key = 0; key < 5; ++key) {
+      sum += maps.maps[3][row * 5 + key];
+      if (key > row) CHECK(maps.maps[3][row * 5 + key] == 0);
+    }
+    CHECK(sum == Approx(1).margin(1e-6));  // rounding of five float weights
+  }
+  CHECK_THROWS_AS(attention_maps(model, tokenizer, {}), heed::ValueError);
+  maps.tokens = {"a", "\u2423longer than ten", "x"};
+  maps.maps[2] = {1, 0, 0, 0.45f, 0.55f, 0, 0.04f, 0.1f, NAN};
+  CHECK(draw_map(maps, 1, 0) ==
+        "         a \u2588\n"
+        "\u2423longer th \u2593\u2593\n"
+        "         x  \u2591!\n");
+  CHECK_THROWS_AS(draw_map(maps, 2, 0), heed::ValueError);
+  CHECK_THROWS_AS(draw_map(maps, 0, -1), heed::ValueError);
+}
+
+TEST_CASE("a report is written whole or not at all") {
+  const fs::path path =
+      fs::temp_directory_path() / ("heed_report_test_" + std::to_string(::getpid()) + ".html");
+  write_report(path, small_report());
+  std::ifstream file(path, std::ios::binary);
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == render_report(small_report()));
+  auto wrong = small_report();
+  wrong.attention->tokens.pop_back();
+  CHECK_THROWS_AS(write_report(path, wrong), heed::ShapeError);
+  CHECK(fs::file_size(path) == render_report(small_report()).size());
+  fs::remove(path);
+  CHECK_THROWS_AS(write_report("/no/such/report.html", small_report()), heed::IoError);
+}

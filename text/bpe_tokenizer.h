@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <heed/text/gpt2_split.h>
+#include <heed/text/tokenizer.h>
+
+namespace heed::text {
+
+/// What byte-level BPE is made of.
+struct BpeVocabulary {
+  std::vector<std::string> tokens;  // the bytes of each id; all 256 single bytes are among them
+  std::vector<std::pair<std::int64_t, std::int64_t>> merges;  // pairs of ids that join, the first ones first
+  std::vector<std::int64_t> added;  // ids that no text encodes to, such as that of <|endoftext|>
+};
+
+struct BpeTrainOptions {
+  std::int64_t vocab_size = 1024;  // at least 256
+  std::int64_t min_count = 2;      // a pair that comes less often is not joined
+  /// Told the tokens so far after each merge.
+  std::function<void(std::int64_t tokens, std::int64_t vocab_size)> on_progress = nullptr;
+};
+
+/// Learns merges: again and again the pair that comes most often within the pieces of Gpt2Split, of equals the one of the lower
+/// ids, becomes a token. The same text gives the same vocabulary everywhere; it may stay below vocab_size when no
+/// pair comes often enough.
+/// Throws    ValueError (vocab_size below 256, min_count below 1).
+BpeVocabulary train_bpe(std::string_view text, const BpeTrainOptions& options);
+
+/// Byte-level BPE as in GPT-2: any bytes at all, decode(encode(b)) == b. Text is cut by Gpt2Split; within a piece
+/// the earliest merge that applies is made first, of equals the leftmost.
+class BpeTokenizer final : public Tokenizer {
+ public:
+  /// Throws    ValueError (a byte without a token, a token twice, a merge of or to what is no token, a merge
+  ///           twice).
+  explicit BpeTokenizer(BpeVocabulary vocabulary);
+
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(vocabulary_.tokens.size()); }
+  std::vector<std::int64_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const std::int64_t> tokens) const override;
+  /// A Hugging Face tokenizer.json.
+  std::string to_json() const override;
+
+  const BpeVocabulary& vocabulary() const { return vocabulary_; }
+
+ private:
+  struct Merge {
+    std::int64_t rank = 0;
+    std::int64_t result = 0;
+  };
+
+  static std::uint64_t key(std::int64_t left, std::int64_t right) {
+    return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
+  }
+  const Merge* find(std::int64_t left, std::int64_t right) const;
+  std::vector<std::int64_t> merge(std::string_view piece) const;
+
+  BpeVocabulary vocabulary_;
+  Gpt2Split split_;
+  std::vector<std::int64_t> byte_ids_;               // of the 256 bytes
+  std::unordered_map<std::uint64_t, Merge> merges_;  // by the pair of ids
+};
+
+/// The vocabulary of a Hugging Face tokenizer.json of this kind: BPE with the ByteLevel pre-tokenizer and decoder, without normalizer, prefix
+/// space, dropout or unknown token fallback.
+/// Throws    ValueError that names what is of another kind.
+BpeVocabulary bpe_from_huggingface(std::string_view json);
+
+/// The file of to_json, written whole or not at all.
+/// Throws    IoError.
+void save_tokenizer(const std::string& path, const Tokenizer& tokenizer);
+/// Reads a tokenizer.json, Hugging Face's or heed's.
+/// Throws    IoError naming the file and what is wrong with it.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+
+/// GPT-2's two files: a JSON object from tokens to ids, and merges, one a line.
+/// Throws    IoError naming the file and what is wrong with it.
+BpeVocabulary load_gpt2_files(const std::string& vocab_json, const std::string& merges_txt);
+void save_gpt2_files(const std::string& vocab_json, const std::string& merges_txt,
+                     const BpeVocabulary& vocabulary);
+
+}  // namespace heed::text

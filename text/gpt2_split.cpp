@@ -1,0 +1,76 @@
+#include <new>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <fmt/format.h>
+#include <pcre2.h>
+
+#include <heed/core/error.h>
+#include <heed/text/gpt2_split.h>
+#include <heed/text/utf8.h>
+
+namespace heed::text {
+namespace {
+
+constexpr char kPattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+PCRE2_SPTR bytes_of(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+// The pieces of well-formed text. The pattern matches at every place, as its last four branches take any character.
+void split_utf8(const pcre2_code* pattern, pcre2_match_data* match, std::string_view text,
+                const std::function<void(std::string_view)>& call) {
+  for (std::size_t offset = 0; offset < text.size();) {
+    const int found = pcre2_match(pattern, bytes_of(text), text.size(), offset,
+                                  PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED, match, nullptr);
+    if (found <= 0) {
+      fail<ValueError>("Gpt2Split", "the pattern did not match",
+                       fmt::format("PCRE2 error {} at byte {}", found, offset));
+    }
+    const std::size_t end = pcre2_get_ovector_pointer(match)[1];
+    call(text.substr(offset, end - offset));
+    offset = end;
+  }
+}
+
+std::size_t well_formed_bytes(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (const std::size_t length = utf8_length(text, end)) end += length;
+  return end - begin;
+}
+
+std::size_t malformed_bytes(std::string_view text, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < text.size() && utf8_length(text, end) == 0) ++end;
+  return end - begin;
+}
+
+}  // namespace
+
+Gpt2Split::Gpt2Split() {
+  int error = 0;
+  PCRE2_SIZE place = 0;
+  pcre2_code* pattern = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern), PCRE2_ZERO_TERMINATED,
+                                      PCRE2_UTF | PCRE2_UCP, &error, &place, nullptr);
+  if (pattern == nullptr) {
+    fail<ValueError>("Gpt2Split", "PCRE2 does not know the pattern",
+                     fmt::format("error {} at {}", error, place), "PCRE2 built with Unicode");
+  }
+  pcre2_jit_compile(pattern, PCRE2_JIT_COMPLETE);  // where there is none, matching is slower and the same
+  pattern_ = std::shared_ptr<const void>(pattern, [pattern](const void*) { pcre2_code_free(pattern); });
+}
+
+void Gpt2Split::operator()(std::string_view text, const std::function<void(std::string_view)>& call) const {
+  const auto* pattern = static_cast<const pcre2_code*>(pattern_.get());
+  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> match(
+      pcre2_match_data_create_from_pattern(pattern, nullptr), pcre2_match_data_free);
+  if (!match) throw std::bad_alloc();
+  for (std::size_t offset = 0; offset < text.size();) {
+    const std::size_t good = well_formed_bytes(text, offset);
+    split_utf8(pattern, match.get(), text.substr(offset, good), call);
+    offset += good;
+    const std::size_t bad = malformed_bytes(text, offset);
+    if (bad > 0) call(text.substr(offset, bad));
+    offset += bad;
+  }
+}
+
+}  // namespace heed::text

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace heed::train::report {
+
+/// One member of a JSON object.
+struct LogField {
+  std::string name;
+  std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>> value;
+};
+
+/// The object as one line of JSON, fields in the given order, numbers in the shortest form that reads back
+/// equal. JSON has no NaN or infinity: they become null. Bytes of a string that are not UTF-8 become U+FFFD.
+std::string to_json_line(const std::vector<LogField>& fields);
+
+/// Appends JSON objects to a file, one a line. A line is handed to the system whole, so a killed program
+/// leaves whole lines.
+/// Throws    IoError naming the path and the system's reason.
+class JsonlLog {
+ public:
+  explicit JsonlLog(std::string path);
+  ~JsonlLog();
+  JsonlLog(const JsonlLog&) = delete;
+  JsonlLog& operator=(const JsonlLog&) = delete;
+
+  void write(const std::vector<LogField>& fields);
+
+ private:
+  std::string path_;
+  std::FILE* file_ = nullptr;
+};
+
+}  // namespace heed::train::report

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace heed::train::report {
+
+/// What a progress line says.
+struct ProgressState {
+  std::int64_t step = 0;  // steps done
+  std::int64_t total = 0;
+  double loss = 0;
+  std::optional<double> validation_loss = std::nullopt;
+  double tokens_per_second = 0;
+  double seconds_left = 0;
+};
+
+/// `step  300/2000 | loss 1.912 | val 2.013 | 12.8k tok/s | 1m 41s left`
+std::string progress_line(const ProgressState& state);
+
+/// `9s`, `1m 41s`, `2h 05m`.
+std::string duration_text(double seconds);
+
+struct ProgressOptions {
+  std::int64_t total = 0;       // steps of the whole run
+  std::int64_t first_step = 0;  // steps done before, by an earlier run
+  std::FILE* output = stderr;   // null: nothing is shown
+  double live_interval = 0.1;   // seconds between redraws of the live line
+  double plain_interval = 30;   // seconds after which a plain line is due, besides the twenty of every run
+  std::optional<bool> live = std::nullopt;  // unset: live when output is a terminal
+  std::function<double()> clock = nullptr;  // seconds; unset: the steady clock
+};
+
+/// Shows how a run is getting on: on a terminal one line that is drawn over and over, elsewhere a plain line
+/// each twentieth of the run, each plain_interval seconds, at each validation, and at the last step. The
+/// speed is smoothed over about ten steps and leaves out the time between pause() and resume(). Throws
+/// ValueError when total is not above first_step or first_step is negative.
+class Progress {
+ public:
+  explicit Progress(ProgressOptions options);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// One more step is done: its loss and how many tokens it trained on.
+  void step(double loss, std::int64_t tokens);
+
+  /// A validation loss, shown from now on.
+  void validation(double loss);
+
+  /// Around work that is no training step, such as evaluation.
+  void pause();
+  void resume();
+
+  /// Ends the live line, so that other text can follow; the next step starts a new one.
+  void end_line();
+
+  const ProgressState& state() const { return state_; }
+
+ private:
+  void show_live();
+  void show_plain();
+
+  ProgressOptions options_;
+  ProgressState state_;
+  double seconds_per_step_ = 0;
+  double last_step_time_ = 0;
+  double paused_at_ = 0;
+  double last_shown_ = 0;
+  bool line_open_ = false;
+};
+
+}  // namespace heed::train::report

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <heed/core/error.h>
+#include <heed/io/atomic_file.h>
+#include <heed/train/report/html.h>
+#include <heed/train/report/report.h>
+#include <heed/train/report/report_page.h>
+
+namespace heed::train::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kMostRecords = 200;
+
+// Five digits are more than a chart shows.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+
+// [[step, value], …]: means of stretches of equal length. A stretch with a gap in it is a gap.
+Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
+  const std::size_t stretch = (steps.size() + kMostPoints - 1) / kMostPoints;
+  Json points = Json::array();
+  for (std::size_t first = 0; first < steps.size(); first += stretch) {
+    const std::size_t count = std::min(stretch, steps.size() - first);
+    double step = 0;
+    double value = 0;
+    for (std::size_t i = first; i < first + count; ++i) {
+      step += static_cast<double>(steps[i].step) / static_cast<double>(count);
+      value += steps[i].*member / static_cast<double>(count);
+    }
+    points.push_back({step, number(value)});
+  }
+  return points;
+}
+
+// At most kMostRecords of them, evenly, the last one included.
+template <class T>
+std::vector<T> picked(const std::vector<T>& records) {
+  const std::size_t count = std::min(records.size(), kMostRecords);
+  std::vector<T> result;
+  for (std::size_t i = 1; i <= count; ++i) result.push_back(records[i * records.size() / count - 1]);
+  return result;
+}
+
+Json measured(const std::vector<StepRecord>& steps) {
+  std::vector<const StepRecord*> records;
+  for (const StepRecord& record : steps) {
+    if (record.measured) records.push_back(&record);
+  }
+  Json list = Json::array();
+  for (const StepRecord* record : picked(records)) {
+    const HeadStatistics& heads = record->measured->heads;
+    list.push_back({{"step", record->step},
+                    {"part_norms", numbers(record->measured->part_norms)},
+                    {"entropy", numbers(heads.entropy)},
+                    {"saturation", numbers(heads.saturation)},
+                    {"undivided_entropy", numbers(heads.undivided_entropy)},
+                    {"undivided_saturation", numbers(heads.undivided_saturation)}});
+  }
+  return list;
+}
+
+Json evaluations(const std::vector<Evaluation>& all) {
+  Json list = Json::array();
+  for (const Evaluation& e : picked(all)) {
+    list.push_back({{"step", e.step}, {"loss", number(e.loss)}, {"sample", e.sample}});
+  }
+  return list;
+}
+
+// The last one that was taken.
+Json profile(const std::vector<StepRecord>& steps) {
+  Json list = Json::array();
+  const auto last = std::find_if(steps.rbegin(), steps.rend(),
+                                 [](const StepRecord& record) { return !record.profile.empty(); });
+  if (last == steps.rend()) return list;
+  for (const OperationCost& cost : last->profile) {
+    list.push_back({{"op", cost.op},
+                    {"forward_ms", number(cost.forward_ms)},
+                    {"backward_ms", number(cost.backward_ms)},
+                    {"saved_bytes", number(cost.saved_bytes)}});
+  }
+  return list;
+}
+
+Json run_json(const RunLog& run) {
+  const RunHeader& header = run.header;
+  return {
+      {"unit", header.unit},
+      {"prompt", header.prompt},
+      {"floor", header.floor ? number(*header.floor) : Json()},
+      {"layers", header.layers},
+      {"heads", header.heads},
+      {"even_entropy", number(header.even_entropy)},
+      {"parts", header.parts},
+      {"curves", {{"loss", curve(run.steps, &StepRecord::loss)}, {"lr", curve(run.steps, &StepRecord::lr)}}},
+      {"measured", measured(run.steps)},
+      {"evaluations", evaluations(run.evaluations)},
+      {"profile", profile(run.steps)}};
+}
+
+// Weights in thousandths.
+Json attention_json(const AttentionMaps& attention) {
+  const std::size_t cells = attention.tokens.size() * attention.tokens.size();
+  Json maps = Json::array();
+  for (const std::vector<float>& map : attention.maps) {
+    if (map.size() != cells) {
+      fail<ShapeError>("render_report", "an attention map does not fit the tokens",
+                       fmt::format("{} weights for {} tokens", map.size(), attention.tokens.size()),
+                       fmt::format("{} weights", cells));
+    }
+    Json weights = Json::array();
+    for (const float weight : map) {
+      weights.push_back(std::isfinite(weight) ? Json(std::lround(1000 * weight)) : Json());
+    }
+    maps.push_back(std::move(weights));
+  }
+  return {
+      {"tokens", attention.tokens}, {"layers", attention.layers}, {"heads", attention.heads}, {"maps", maps}};
+}
+
+Json page_data(const ReportData& data) {
+  Json page = {{"title", data.title}, {"marks", Json::array()}};
+  if (data.run) {
+    page["run"] = run_json(*data.run);
+    if (!data.run->evaluations.empty()) {
+      page["result"] = fmt::format("{} nats per {} on the validation text",
+                                   loss_sentence(data.run->evaluations.back().loss, data.run->header.floor),
+                                   data.run->header.unit);
+    }
+  }
+  if (data.attention) page["attention"] = attention_json(*data.attention);
+  const std::int64_t heads = data.attention ? data.attention->heads : data.run ? data.run->header.heads : 0;
+  for (const HeadMark& mark : data.marks) {
+    page["marks"].push_back({mark.layer * heads + mark.head, mark.reason});
+  }
+  const Json settings = Json::parse(data.settings, nullptr, false);
+  if (settings.is_object()) page["settings"] = settings;
+  return page;
+}
+
+}  // namespace
+
+std::string loss_sentence(double loss, std::optional<double> floor) {
+  if (!floor || !std::isfinite(loss)) return fmt::format("loss {:.3f}", loss);
+  const auto thousandths = [](double value) {
+    return static_cast<double>(std::llround(value * 1000)) / 1000;
+  };
+  const double gap = thousandths(loss) - thousandths(*floor);
+  return fmt::format("loss {:.3f} = floor {:.3f} {} {:.3f}", thousandths(loss), thousandths(*floor),
+                     gap < -0.0005 ? "-" : "+", std::abs(gap));
+}
+
+std::string render_report(const ReportData& data) {
+  // ASCII alone, and no < that could end the element it stands in.
+  std::string json;
+  for (const char c : page_data(data).dump(-1, ' ', true, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      json += "\\u003c";
+    } else {
+      json += c;
+    }
+  }
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main><p>This page draws itself with a script, "
+      "which is "
+      "switched off.</p></main>\n"
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+      escape_html(data.title), detail::report_style, json, detail::report_script);
+}
+
+void write_report(const std::string& path, const ReportData& data) {
+  io::write_file(path, render_report(data));
+}
+
+}  // namespace heed::train::report
