@@ -18,6 +18,22 @@ std::vector<std::string> names(const std::vector<Declaration>& declarations) {
   return found;
 }
 
+TEST_CASE("a path lies in its innermost room", "[lint]") {
+  CHECK(room_of("core/tensor.h") == "core");
+  CHECK(room_of("train/report/page.h") == "train/report");
+  CHECK(room_of("train/reports.h") == "train");
+  CHECK(room_of("ops/attention/kernels/scores.h") == "ops/attention");
+  CHECK(room_of("tests/train/report/page_test.cpp") == "tests");
+  CHECK(room_of("dev").empty());
+  CHECK(outer_room("train/report") == "train");
+  CHECK(outer_room("core") == "core");
+  CHECK(in_kernels("ops/attention/kernels/scores.h"));
+  CHECK_FALSE(in_kernels("ops/kernels.h"));
+  CHECK_FALSE(in_kernels("tests/ops/kernels/gemm_test.cpp"));
+  CHECK_FALSE(is_public_header("ops/attention/kernels/scores.h"));
+  CHECK(is_public_header("ops/attention/mask/causal.h"));
+}
+
 TEST_CASE("layer rule", "[lint]") {
   CHECK(check_layers({{"nn/a.h", "#include <heed/ops/sum.h>\n#include <vector>\n"}}).empty());
   CHECK(fires(check_layers({{"core/a.h", "#pragma once\n#include <heed/ops/sum.h>\n"}}), "core/a.h:2:"));
@@ -26,6 +42,10 @@ TEST_CASE("layer rule", "[lint]") {
   CHECK(fires(check_layers({{"ops/a.cpp", "#include <heed/heed.h>\n"}}), "ops/a.cpp:1:"));
   CHECK(fires(check_layers({{"ops/a.cpp", "#include \"a.h\"\n"}}), "ops/a.cpp:1:"));
   CHECK(fires(check_layers({{"ops/a.cpp", "#include <heed/tests/support/x.h>\n"}}), "ops/a.cpp:1:"));
+  CHECK(check_layers({{"nn/a.h", "#include <heed/ops/attention/mask.h>\n"}}).empty());
+  CHECK(fires(check_layers({{"core/a.h", "#include <heed/ops/attention/mask.h>\n"}}), "core/a.h:1:"));
+  CHECK(
+      fires(check_layers({{"ops/attention/a.h", "#include <heed/nn/linear.h>\n"}}), "ops/attention/a.h:1:"));
   CHECK(check_layers({{"examples/a/a.cpp", "#include <heed/heed.h>\n#include \"a.h\"\n"}}).empty());
 }
 
@@ -37,6 +57,12 @@ TEST_CASE("kernels are private and know no tensor", "[lint]") {
   CHECK(fires(check_layers({{"ops/a.h", "#include <heed/ops/kernels/a.h>\n"}}), "ops/a.h:1:"));
   CHECK(fires(check_layers({{"ops/kernels/a.h", "#include <heed/core/tensor.h>\n"}}), "ops/kernels/a.h:1:"));
   CHECK(fires(check_layers({{"ops/kernels/a.h", "#include <heed/ops/sum.h>\n"}}), "ops/kernels/a.h:1:"));
+  const std::string inner = "ops/attention/kernels/a.h";
+  CHECK(check_layers({{"ops/attention/a.cpp", "#include <heed/" + inner + ">\n"}}).empty());
+  CHECK(check_layers({{inner, "#include <heed/ops/kernels/a.h>\n"}}).empty());
+  CHECK(fires(check_layers({{"ops/attention/a.h", "#include <heed/" + inner + ">\n"}}),
+              "ops/attention/a.h:1:"));
+  CHECK(fires(check_layers({{inner, "#include <heed/ops/sum.h>\n"}}), inner + ":1:"));
 }
 
 TEST_CASE("third-party rule", "[lint]") {

@@ -13,6 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 10> kLibraryRooms = {"numeric", "core", "ops", "nn",    "optim",
                                                             "io",      "text", "lm",  "check", "train"};
+constexpr std::array<std::string_view, 4> kInnerRooms = {"ops/attention", "ops/kernels", "train/report",
+                                                         "train/distributed"};
 constexpr std::array<std::string_view, 16> kFolders = {
     "numeric", "core",  "ops", "nn",    "optim",    "io",    "text",  "lm",
     "check",   "train", "app", "tests", "examples", "bench", "cmake", ".ci"};
@@ -75,22 +77,29 @@ std::vector<Include> includes_of(const SourceFile& file) {
 }
 
 std::string room_of(std::string_view path) {
-  for (const std::string_view inner : {"train/distributed", "train/report"}) {
-    if (path.starts_with(inner) && path.substr(inner.size()).starts_with('/')) return std::string(inner);
-  }
   const auto slash = path.find('/');
-  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
+  if (slash == std::string_view::npos) return "";
+  for (const auto room : kInnerRooms) {
+    if (path.starts_with(room) && path.substr(room.size()).starts_with('/')) return std::string(room);
+  }
+  return std::string(path.substr(0, slash));
+}
+
+std::string outer_room(std::string_view room) { return std::string(room.substr(0, room.find('/'))); }
+
+bool in_kernels(std::string_view path) {
+  return in_library(path) && path.find("/kernels/") != std::string_view::npos;
 }
 
 bool is_cpp(const SourceFile& file) { return file.path.ends_with(".h") || file.path.ends_with(".cpp"); }
 
 bool in_library(std::string_view path) {
-  return std::find(kLibraryRooms.begin(), kLibraryRooms.end(), path.substr(0, path.find('/'))) !=
+  return std::find(kLibraryRooms.begin(), kLibraryRooms.end(), outer_room(room_of(path))) !=
          kLibraryRooms.end();
 }
 
 bool is_public_header(std::string_view path) {
-  return in_library(path) && path.ends_with(".h") && path.find("kernels/") == std::string_view::npos;
+  return in_library(path) && path.ends_with(".h") && !in_kernels(path);
 }
 
 }  // namespace heed::lint
