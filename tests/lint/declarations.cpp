@@ -1,174 +1,329 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <utility>
 
 #include <heed/tests/lint/declarations.h>
+#include <heed/tests/lint/tokens.h>
 
 namespace heed::lint {
 namespace {
 
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-std::string trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
-  return std::string(text);
+/// The tokens of one declaration up to its body or end. Brackets are kept without contents: "()", "[]", "{}".
+using Head = std::vector<Token>;
+
+template <std::size_t N>
+bool is_one_of(const Token& token, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), token.text) != words.end();
 }
 
-bool first_word_is(std::string_view statement, std::string_view word) {
-  return statement.starts_with(word) && (statement.size() == word.size() || !is_name(statement[word.size()]));
+bool is_class_key(const Token& token) {
+  constexpr std::array<std::string_view, 4> kWords = {"class", "struct", "union", "enum"};
+  return is_one_of(token, kWords);
 }
 
-/// The position just after the bracket that closes the one at `open`.
-std::size_t after_bracket(std::string_view text, std::size_t open, char opening, char closing) {
-  int depth = 0;
-  for (std::size_t i = open; i < text.size(); ++i) {
-    if (text[i] == opening) ++depth;
-    if (text[i] == closing && --depth == 0) return i + 1;
+bool is_name(const Token& token) { return is_word(token.text.front()); }
+
+std::size_t find(const Head& head, std::string_view text, std::size_t from = 0) {
+  for (std::size_t i = from; i < head.size(); ++i) {
+    if (head[i].text == text) return i;
   }
-  return text.size();
+  return kNone;
 }
 
-/// The first '(' outside of template arguments.
-std::size_t parameter_list(std::string_view text) {
-  int angle = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '<') ++angle;
-    if (text[i] == '>') --angle;
-    if (text[i] == '(' && angle == 0) return i;
-  }
-  return std::string_view::npos;
-}
-
-/// Reads one namespace-scope statement; a Declaration without a name if it declares no plain function.
-Declaration parse_statement(std::string_view statement, int first_line) {
-  std::size_t start = 0;
-  const auto skip_space = [&] {
-    while (start < statement.size() && std::isspace(static_cast<unsigned char>(statement[start])) != 0)
-      ++start;
-  };
-  for (skip_space();; skip_space()) {
-    if (first_word_is(statement.substr(start), "template")) {
-      start = after_bracket(statement, statement.find('<', start), '<', '>');
-    } else if (statement.substr(start).starts_with("[[")) {
-      start = after_bracket(statement, start, '[', ']');
-    } else {
-      break;
-    }
-  }
-  const std::string_view body = statement.substr(start);
-  constexpr std::array<std::string_view, 10> kOther = {
-      "struct", "class", "enum", "union", "using", "typedef", "static_assert", "extern", "friend", "concept"};
-  if (std::any_of(kOther.begin(), kOther.end(), [&](auto word) { return first_word_is(body, word); }))
-    return {};
-  const auto open = parameter_list(body);
-  if (open == std::string_view::npos || body.substr(0, open).find('=') != std::string_view::npos) return {};
-
-  auto end = open;
-  while (end > 0 && std::isspace(static_cast<unsigned char>(body[end - 1])) != 0) --end;
-  auto begin = end;
-  while (begin > 0 && is_name(body[begin - 1])) --begin;
-  Declaration found{std::string(body.substr(begin, end - begin)), trimmed(body.substr(0, begin)), first_line};
-  if (found.result.empty() || found.result.find("operator") != std::string::npos || found.name == "operator")
-    return {};
-  const auto before = statement.substr(0, start + begin);
-  found.line += static_cast<int>(std::count(before.begin(), before.end(), '\n'));
-  return found;
-}
-
-/// Blanks text[from, to) except for its line breaks.
-void blank(std::string& text, std::size_t from, std::size_t to) {
-  for (std::size_t i = from; i < std::min(to, text.size()); ++i) {
-    if (text[i] != '\n') text[i] = ' ';
-  }
-}
-
-std::size_t end_of_literal(const std::string& text, std::size_t open) {
-  for (std::size_t i = open + 1; i < text.size(); ++i) {
-    if (text[i] == '\\') {
-      ++i;
-    } else if (text[i] == text[open] || text[i] == '\n') {
-      return i + 1;
-    }
-  }
-  return text.size();
-}
-
-std::size_t end_of_directive(const std::string& text, std::size_t hash) {
-  auto end = text.find('\n', hash);
-  while (end != std::string::npos && text[end - 1] == '\\') end = text.find('\n', end + 1);
-  return std::min(end, text.size());
-}
-
-}  // namespace
-
-std::string code_only(std::string_view source) {
-  std::string text(source);
-  bool line_start = true;
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t end = i + 1;
-    if (text.compare(i, 2, "//") == 0) {
-      end = std::min(text.find('\n', i), text.size());
-      blank(text, i, end);
-    } else if (text.compare(i, 2, "/*") == 0) {
-      end = std::min(text.find("*/", i + 2), text.size() - 2) + 2;
-      blank(text, i, end);
-    } else if (text[i] == '"' || (text[i] == '\'' && (i == 0 || !is_name(text[i - 1])))) {
-      end = end_of_literal(text, i);
-      blank(text, i + 1, end - 1);
-    } else if (text[i] == '#' && line_start) {
-      end = end_of_directive(text, i);
-      blank(text, i, end);
-    }
-    if (text[i] == '\n') {
-      line_start = true;
-    } else if (text[i] != ' ' && text[i] != '\t') {
-      line_start = false;
-    }
-    i = end;
+std::string joined(const Head& head, std::size_t from, std::size_t to) {
+  std::string text;
+  for (std::size_t i = from; i < to; ++i) {
+    if (!text.empty() && is_word(text.back()) && is_name(head[i])) text += ' ';
+    text += head[i].text;
   }
   return text;
 }
 
-std::vector<Declaration> declared_functions(std::string_view header) {
-  const std::string code = code_only(header);
-  std::vector<Declaration> found;
-  std::size_t begin = 0;
-  int line = 1;
-  int parentheses = 0;
-  const auto take_statement = [&](std::size_t end) {
-    auto declaration = parse_statement(std::string_view(code).substr(begin, end - begin), line);
-    const bool is_function = !declaration.name.empty();
-    if (is_function) found.push_back(std::move(declaration));
-    return is_function;
-  };
-  const auto restart = [&](std::size_t next) {
-    line += static_cast<int>(std::count(code.begin() + static_cast<std::ptrdiff_t>(begin),
-                                        code.begin() + static_cast<std::ptrdiff_t>(next), '\n'));
-    begin = next;
-  };
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    const char c = code[i];
-    if (c == '(') ++parentheses;
-    if (c == ')') --parentheses;
-    if (parentheses > 0) continue;
-    if (c == ';') {
-      take_statement(i);
-      restart(i + 1);
-    } else if (c == '}') {
-      restart(i + 1);
-    } else if (c == '{') {
-      const std::string head = trimmed(std::string_view(code).substr(begin, i - begin));
-      if (first_word_is(head, "namespace") && !head.ends_with("detail")) {
-        restart(i + 1);
-        continue;
-      }
-      const bool is_function = take_statement(i);
-      i = after_bracket(code, i, '{', '}') - 1;
-      // A class goes on to its semicolon; a function or a detail namespace ends here.
-      if (is_function || first_word_is(head, "namespace")) restart(i + 1);
+/// The first parameter list: a "()" after a name, outside of template arguments and of no specifier.
+std::size_t parameter_list(const Head& head) {
+  constexpr std::array<std::string_view, 6> kOther = {"alignas",  "decltype", "__attribute__",
+                                                      "explicit", "requires", "noexcept"};
+  for (std::size_t i = 0; i + 1 < head.size(); ++i) {
+    if (head[i].text == "<") i = after_angle(head, i) - 1;
+    if (i + 1 >= head.size() || head[i + 1].text != "()") continue;
+    if ((is_name(head[i]) || head[i].text == ">") && !is_one_of(head[i], kOther)) return i + 1;
+  }
+  return kNone;
+}
+
+/// Where the name of a function begins whose last word is at `last`: "Linear::forward", "Grid<T>::at".
+std::size_t start_of_name(const Head& head, std::size_t last) {
+  auto begin = last;
+  if (begin > 0 && (head[begin - 1].text == "~" || head[begin - 1].text == "operator")) --begin;
+  while (begin > 1 && head[begin - 1].text == "::") {
+    auto before = begin - 2;
+    if (head[before].text == ">") {
+      int depth = 0;
+      do {
+        if (head[before].text == ">") ++depth;
+        if (head[before].text == "<") --depth;
+      } while (depth > 0 && before-- > 1);
+      if (before == 0) break;
+      --before;
+    }
+    if (!is_name(head[before])) break;
+    begin = before;
+  }
+  return begin;
+}
+
+/// The name of a class or enumeration whose last class key is at `key`; kNone if it has none, and for a
+/// specialisation of a template.
+std::size_t type_name(const Head& head, std::size_t key) {
+  std::size_t name = kNone;
+  for (std::size_t i = key + 1; i < head.size(); ++i) {
+    if (head[i].text == "alignas") {
+      ++i;
+    } else if (head[i].text == ":" || head[i].text == "final") {
+      break;
+    } else if (is_name(head[i])) {
+      name = i;
+    } else if (head[i].text != "[]") {
+      return kNone;
     }
   }
+  return name;
+}
+
+/// The last class key outside of template arguments, or kNone.
+std::size_t class_key(const Head& head) {
+  std::size_t key = kNone;
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    if (head[i].text == "<") i = after_angle(head, i) - 1;
+    if (i < head.size() && is_class_key(head[i])) key = i;
+    if (i < head.size() && (head[i].text == ":" || head[i].text == "()")) break;
+  }
+  return key;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view source) : tokens_(tokens_of(source)) {}
+
+  std::vector<Declaration> read() {
+    while (at_ < tokens_.size()) step();
+    return std::move(found_);
+  }
+
+ private:
+  /// A namespace, or a class with its place among what was found.
+  struct Scope {
+    std::string name;
+    std::size_t type = kNone;
+    bool is_namespace = false;
+  };
+
+  void step() {
+    const std::string& text = tokens_[at_].text;
+    if (first_line_ == 0) first_line_ = tokens_[at_].line;
+    if (text == "{") {
+      open_brace();
+    } else if (text == "}") {
+      close_scope();
+    } else if (text == ";") {
+      end_statement();
+    } else if (text == "(" || text == "[") {
+      put_group(text == "(" ? "()" : "[]");
+    } else if (text == "template" && at_ + 1 < tokens_.size() && tokens_[at_ + 1].text == "<") {
+      at_ = after_angle(tokens_, at_ + 1);
+    } else if (text == ":" && head_.size() == 1 && is_access(head_[0])) {
+      start_anew();
+      ++at_;
+    } else {
+      head_.push_back(tokens_[at_++]);
+    }
+  }
+
+  static bool is_access(const Token& token) {
+    constexpr std::array<std::string_view, 3> kWords = {"public", "private", "protected"};
+    return is_one_of(token, kWords);
+  }
+
+  void start_anew() {
+    head_.clear();
+    first_line_ = 0;
+  }
+
+  void put_group(const char* text) {
+    // An attribute says nothing about what is declared.
+    const bool attribute =
+        text[0] == '[' && at_ + 1 < tokens_.size() && tokens_[at_ + 1].text == "[" && head_.empty();
+    if (!attribute) head_.push_back({text, tokens_[at_].line});
+    at_ = after_bracket(tokens_, at_);
+  }
+
+  void open_brace() {
+    const auto space = find(head_, "namespace");
+    const auto key = class_key(head_);
+    const bool assigned = find(head_, "=") != kNone;
+    if (space != kNone) {
+      const std::string name = joined(head_, space + 1, head_.size());
+      open_scope({name.empty() ? "(anonymous)" : name, kNone, true});
+    } else if (head_.size() == 2 && head_[0].text == "extern") {
+      open_scope({"", kNone, true});
+    } else if (key != kNone && !assigned && is_type_head(key)) {
+      open_type(key);
+    } else if (is_lambda()) {
+      add_body(find(head_, "=") - 1);
+    } else if (is_function_body(assigned)) {
+      add_body(parameter_list(head_) - 1);
+      start_anew();
+    } else {
+      put_group("{}");
+    }
+  }
+
+  /// A class or enumeration, specialisations among them.
+  bool is_type_head(std::size_t key) const {
+    const auto list = parameter_list(head_);
+    const auto base = find(head_, ":", key);
+    return list == kNone || (base != kNone && base < list);
+  }
+
+  /// `name = [captures] …` at namespace scope or in a class.
+  bool is_lambda() const {
+    const auto assigned = find(head_, "=");
+    return assigned != kNone && assigned > 0 && assigned + 1 < head_.size() &&
+           head_[assigned + 1].text == "[]";
+  }
+
+  bool is_function_body(bool assigned) const {
+    const auto list = parameter_list(head_);
+    if (list == kNone || (assigned && find(head_, "=") < list)) return false;
+    // `requires (T t) { … }` is an expression.
+    if (head_.back().text == "requires") return false;
+    if (head_.back().text == "()" && head_.size() > 1 && head_[head_.size() - 2].text == "requires")
+      return false;
+    // After the colon of a constructor, a brace behind a name is the initialiser of that member.
+    return find(head_, ":", list) == kNone || !(is_name(head_.back()) || head_.back().text == ">");
+  }
+
+  void open_scope(Scope scope) {
+    scopes_.push_back(std::move(scope));
+    start_anew();
+    ++at_;
+  }
+
+  void open_type(std::size_t key) {
+    const auto name = type_name(head_, key);
+    std::size_t type = kNone;
+    if (name != kNone) {
+      type = found_.size();
+      add(Declaration::Kind::type, name, name);
+      found_.back().is_defined = true;
+    }
+    const bool is_enum = head_[key].text == "enum" || (key > 0 && head_[key - 1].text == "enum");
+    if (!is_enum) {
+      open_scope({name == kNone ? "" : head_[name].text, type, false});
+      return;
+    }
+    at_ = after_bracket(tokens_, at_);
+    if (type != kNone) found_[type].last_line = tokens_[at_ - 1].line;
+    start_anew();
+  }
+
+  /// The function whose name ends at `last`, and whose body begins here.
+  void add_body(std::size_t last) {
+    add(Declaration::Kind::function, start_of_name(head_, last), last);
+    put_group("{}");
+    found_.back().is_defined = true;
+    found_.back().last_line = tokens_[at_ - 1].line;
+  }
+
+  void close_scope() {
+    if (!scopes_.empty()) {
+      if (scopes_.back().type != kNone) found_[scopes_.back().type].last_line = tokens_[at_].line;
+      scopes_.pop_back();
+    }
+    start_anew();
+    ++at_;
+  }
+
+  void end_statement() {
+    if (!head_.empty()) read_statement();
+    start_anew();
+    ++at_;
+  }
+
+  /// A declaration without a body.
+  void read_statement() {
+    constexpr std::array<std::string_view, 6> kOther = {"friend", "static_assert", "namespace",
+                                                        "extern", "concept",       "template"};
+    const Token& first = head_[0];
+    const auto assigned = std::min(find(head_, "="), head_.size());
+    if (is_one_of(first, kOther) || is_lambda()) return;
+    if (first.text == "using") {
+      if (assigned == 2 && head_.size() > 3) add(Declaration::Kind::type, 1, 1);
+      return;
+    }
+    if (first.text == "typedef") {
+      add(Declaration::Kind::type, head_.size() - 1, head_.size() - 1);
+      return;
+    }
+    const auto list = parameter_list(head_);
+    if (list != kNone && list < assigned) {
+      const auto begin = start_of_name(head_, list - 1);
+      if (begin > 0 || in_class()) add(Declaration::Kind::function, begin, list - 1);
+      return;
+    }
+    const auto key = class_key(head_);
+    const auto name = key == kNone ? kNone : type_name(head_, key);
+    if (name != kNone) {
+      if (name == key + 1 || head_[key + 1].text == "class") add(Declaration::Kind::type, name, name);
+    } else if (assigned > 1 && assigned < head_.size() && is_name(head_[assigned - 1])) {
+      add(Declaration::Kind::variable, assigned - 1, assigned - 1);
+    }
+  }
+
+  bool in_class() const { return !scopes_.empty() && !scopes_.back().is_namespace; }
+
+  /// `head_[begin, last]` is the name.
+  void add(Declaration::Kind kind, std::size_t begin, std::size_t last) {
+    Declaration one;
+    one.kind = kind;
+    one.name = joined(head_, begin, last + 1);
+    if (kind == Declaration::Kind::function) one.result = joined(head_, 0, begin);
+    for (const Scope& scope : scopes_) {
+      if (scope.name.empty()) continue;
+      if (!one.scope.empty()) one.scope += "::";
+      one.scope += scope.name;
+    }
+    one.is_member = in_class();
+    one.line = head_[last].line;
+    one.first_line = first_line_;
+    one.last_line = tokens_[at_].line;
+    found_.push_back(std::move(one));
+  }
+
+  std::vector<Token> tokens_;
+  std::size_t at_ = 0;
+  Head head_;
+  /// Of the declaration that is being read; 0 before its first token.
+  int first_line_ = 0;
+  std::vector<Scope> scopes_;
+  std::vector<Declaration> found_;
+};
+
+}  // namespace
+
+std::vector<Declaration> declarations_of(std::string_view source) { return Reader(source).read(); }
+
+std::vector<Declaration> declared_functions(std::string_view header) {
+  auto found = declarations_of(header);
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [](const Declaration& one) {
+                               return one.kind != Declaration::Kind::function || one.is_member ||
+                                      one.result.empty() || one.name.find("operator") != std::string::npos ||
+                                      one.scope.find("detail") != std::string::npos;
+                             }),
+              found.end());
   return found;
 }
 

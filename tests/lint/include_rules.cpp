@@ -17,8 +17,8 @@ std::string at(const SourceFile& file, int line, const std::string& reason) {
   return file.path + ":" + std::to_string(line) + ": " + reason;
 }
 
-/// Which rooms a room of the library may include. Who may include a room may include those inside it; an inner room without
-/// a line of its own has that of the room it lies in.
+/// Which rooms a room of the library may include. Who may include a room may include those inside it. An
+/// inner room without a line here has that of the room it lies in.
 const std::map<std::string, std::set<std::string>>& allowed_rooms() {
   static const std::map<std::string, std::set<std::string>> table = {
       {"numeric", {"numeric"}},
@@ -43,7 +43,7 @@ bool may_include(const std::string& room, const std::string& other) {
   return allowed.count(other) == 1 || allowed.count(outer_room(other)) == 1;
 }
 
-/// Standard headers that every program which includes heed would pay for: each takes a tenth of a second or more.
+/// Standard headers that every program which includes heed would pay for, each with a tenth of a second.
 bool slow_to_compile(std::string_view target) {
   constexpr std::array<std::string_view, 11> kNames = {"chrono",  "filesystem", "fstream", "future",
                                                        "iomanip", "iostream",   "random",  "ranges",

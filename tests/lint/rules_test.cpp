@@ -1,7 +1,6 @@
 // The rules fire on planted faults, and only on them.
 #include <catch2/catch.hpp>
 
-#include <heed/tests/lint/declarations.h>
 #include <heed/tests/lint/rules.h>
 
 namespace {
@@ -10,12 +9,6 @@ using namespace heed::lint;
 
 bool fires(const Findings& findings, const std::string& where) {
   return findings.size() == 1 && findings[0].starts_with(where);
-}
-
-std::vector<std::string> names(const std::vector<Declaration>& declarations) {
-  std::vector<std::string> found;
-  for (const auto& declaration : declarations) found.push_back(declaration.name);
-  return found;
 }
 
 TEST_CASE("a path lies in its innermost room", "[lint]") {
@@ -102,34 +95,6 @@ TEST_CASE("size and leftover rules", "[lint]") {
   const std::string mark = std::string("TO") + "DO";
   CHECK(fires(check_leftovers({{"core/a.cpp", "\n// " + mark + " later\n"}}), "core/a.cpp:2:"));
   CHECK(check_leftovers({{"core/a.cpp", "// " + mark + "(#12): later\n"}}).empty());
-}
-
-TEST_CASE("declarations of a header are found", "[lint]") {
-  const std::string header =
-      "#pragma once\n"
-      "namespace heed {\n"
-      "struct Options { int axis = -1; Tensor member(int) const; };\n"
-      "class Tensor;\n"
-      "// Tensor commented(int);\n"
-      "Tensor softmax(const Tensor& x, int axis = -1,\n"
-      "               Options options = {});\n"
-      "template <Numeric S>\n"
-      "Tensor add(const Tensor& x, S scalar) {\n"
-      "  return add(x, scalar_tensor(scalar));\n"
-      "}\n"
-      "Tensor operator+(const Tensor& a, const Tensor& b);\n"
-      "[[nodiscard]] std::vector<Tensor> split(std::function<int(int)> f = g(\"(\"));\n"
-      "inline constexpr int kCount = count(3);\n"
-      "namespace detail { Tensor hidden(); }\n"
-      "std::pair<Tensor, Tensor>\n"
-      "max_along(const Tensor& x);\n"
-      "}\n";
-  const auto found = declared_functions(header);
-  CHECK(names(found) == std::vector<std::string>{"softmax", "add", "split", "max_along"});
-  CHECK(found.at(0).line == 6);
-  CHECK(found.at(1).line == 9);
-  CHECK(found.at(1).result == "Tensor");
-  CHECK(found.at(3).line == 17);
 }
 
 TEST_CASE("export rule", "[lint]") {

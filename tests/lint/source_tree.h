@@ -25,8 +25,8 @@ std::vector<SourceFile> read_tree(const std::string& root);
 std::vector<std::string> lines_of(std::string_view text);
 std::vector<Include> includes_of(const SourceFile& file);
 
-/// The innermost room that a path lies in: "core" for "core/tensor.h", "train/report" for "train/report/page.h"; empty
-/// for a file in the root. A folder that is no room belongs to the room it lies in.
+/// The innermost room that a path lies in: "train/report" for "train/report/page.h"; empty for a file in the
+/// root. A folder that is no room belongs to the room it lies in.
 std::string room_of(std::string_view path);
 /// "train" for "train/report"; a room that lies in none is its own.
 std::string outer_room(std::string_view room);
