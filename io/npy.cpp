@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -14,13 +14,12 @@
 #include <heed/core/factory.h>
 #include <heed/core/view.h>
 #include <heed/io/atomic_file.h>
+#include <heed/io/file_elements.h>
 #include <heed/io/memory_map.h>
 #include <heed/io/npy.h>
 
 namespace heed::io {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "elements are copied as they lie in the file");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionBytes = 2;
@@ -33,15 +32,23 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
+// What NumPy calls a type, and what file_elements.h does. The first five are those that a tensor is written as.
 struct Kind {
-  DType dtype;
   std::string_view descr;
+  std::string_view type;
 };
-constexpr Kind kKinds[] = {{DType::f32, "<f4"},
-                           {DType::f64, "<f8"},
-                           {DType::i32, "<i4"},
-                           {DType::i64, "<i8"},
-                           {DType::boolean, "|b1"}};
+constexpr std::array<Kind, 12> kKinds = {{{"<f4", "F32"},
+                                          {"<f8", "F64"},
+                                          {"<i4", "I32"},
+                                          {"<i8", "I64"},
+                                          {"|b1", "BOOL"},
+                                          {"<f2", "F16"},
+                                          {"|i1", "I8"},
+                                          {"<i2", "I16"},
+                                          {"|u1", "U8"},
+                                          {"<u2", "U16"},
+                                          {"<u4", "U32"},
+                                          {"<u8", "U64"}}};
 
 struct Problem {
   std::string text;
@@ -152,12 +159,14 @@ class HeaderReader {
   std::size_t place_ = 0;
 };
 
-DType dtype_of_descr(const std::string& descr) {
+std::string_view type_of_descr(const std::string& descr) {
+  std::vector<std::string_view> known;
   for (const Kind& kind : kKinds) {
-    if (kind.descr == descr) return kind.dtype;
+    if (kind.descr == descr) return kind.type;
+    known.push_back(kind.descr);
   }
   throw Problem{
-      fmt::format("elements of type '{}'; expected one of <f4, <f8, <i4, <i8, |b1", descr.substr(0, 40))};
+      fmt::format("elements of type '{}'; expected one of {}", descr.substr(0, 40), fmt::join(known, ", "))};
 }
 
 // Takes the header off the front of the file.
@@ -179,15 +188,18 @@ Header take_header(std::string_view& file) {
   return header;
 }
 
-Tensor copied(std::string_view bytes, const Shape& shape, DType dtype) {
-  Tensor x = empty(shape, dtype);
-  if (!bytes.empty()) std::memcpy(x.storage()->data(), bytes.data(), bytes.size());
-  return x;
+Tensor elements_of(std::string_view bytes, std::string_view type, const Shape& shape) {
+  try {
+    return detail::from_file_elements(std::as_bytes(std::span(bytes)), type, shape);
+  } catch (const detail::ElementProblem& problem) {
+    throw Problem{problem.what()};
+  }
 }
 
 Tensor read_array(std::string_view file) {
   const Header header = take_header(file);
-  const DType dtype = dtype_of_descr(header.descr);
+  const std::string_view type = type_of_descr(header.descr);
+  const std::size_t size = detail::file_element_size(type);
   Shape shape{std::span<const std::int64_t>(header.shape)};
   std::int64_t count = 0;
   try {
@@ -195,23 +207,17 @@ Tensor read_array(std::string_view file) {
   } catch (const ShapeError&) {
     throw Problem{fmt::format("a shape of {} is too large", shape.str())};
   }
-  if (static_cast<std::uint64_t>(count) != file.size() / size_of(dtype) ||
-      file.size() % size_of(dtype) != 0) {
+  if (static_cast<std::uint64_t>(count) != file.size() / size || file.size() % size != 0) {
     throw Problem{
-        fmt::format("{} bytes of elements do not make {}{}", file.size(), name_of(dtype), shape.str())};
+        fmt::format("{} bytes of elements do not make {}{}", file.size(), header.descr, shape.str())};
   }
-  if (dtype == DType::boolean) {
-    const auto odd = std::find_if(file.begin(), file.end(), [](char c) { return c != 0 && c != 1; });
-    if (odd != file.end()) {
-      throw Problem{fmt::format("truth value {} is neither 0 nor 1", odd - file.begin())};
-    }
-  }
-  if (header.fortran_order) std::reverse(shape.begin(), shape.end());
-  if (!header.fortran_order) return copied(file, shape, dtype);
-  // A turned copy of the bytes where they lie, unless they lie crooked.
-  const bool aligned = reinterpret_cast<std::uintptr_t>(file.data()) % size_of(dtype) == 0;
-  const Tensor x = aligned && !file.empty() ? from_blob(const_cast<char*>(file.data()), shape, dtype)
-                                            : copied(file, shape, dtype);
+  if (!header.fortran_order) return elements_of(file, type, shape);
+  std::reverse(shape.begin(), shape.end());
+  // Transposed from where they lie, if they can be.
+  const bool in_place = detail::lies_as_in_tensors(type) && !file.empty() &&
+                        reinterpret_cast<std::uintptr_t>(file.data()) % size == 0;
+  const Tensor x = in_place ? from_blob(const_cast<char*>(file.data()), shape, detail::dtype_of_file(type))
+                            : elements_of(file, type, shape);
   Shape axes = shape;
   std::iota(axes.begin(), axes.end(), 0);
   std::reverse(axes.begin(), axes.end());
@@ -247,8 +253,9 @@ Tensor load_npy(const std::string& path) {
 
 void save_npy(const std::string& path, const Tensor& x) {
   check_dtype("save_npy", "x", x, {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean});
-  const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                  [&](const Kind& candidate) { return candidate.dtype == x.dtype(); });
+  const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& candidate) {
+    return detail::dtype_of_file(candidate.type) == x.dtype();
+  });
   const Tensor rows = x.is_contiguous() ? x : copy_of(x);
   const std::size_t size = size_of(x.dtype());
   AtomicFile file(path);

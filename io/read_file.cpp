@@ -127,6 +127,9 @@ std::string read_file(const std::string& path, std::uint64_t most_bytes) {
 }
 
 std::string json_object_problem(std::string_view text, int most_depth) {
+  // The library ends at a NUL as at the end of the text. JSON has none: within strings it is written \\u0000.
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) return fmt::format("has a NUL, at byte {}", nul + 1);
   JsonInspector inspector(most_depth);
   return Json::sax_parse(text, &inspector) ? "" : inspector.problem;
 }

@@ -10,6 +10,7 @@
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
 #include <heed/io/atomic_file.h>
+#include <heed/io/file_elements.h>
 #include <heed/io/safetensors.h>
 #include <heed/io/safetensors_header.h>
 
@@ -23,48 +24,6 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own bound
 
 [[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
   fail<IoError>("read safetensors", fmt::format("'{}': {}", path, reason));
-}
-
-template <class T>
-T element(const std::byte* bytes, std::int64_t index) {
-  T value;
-  std::memcpy(&value, bytes + static_cast<std::size_t>(index) * sizeof(T), sizeof(T));
-  return value;
-}
-
-float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-
-// IEEE half: 1 sign, 5 exponent (bias 15), 10 fraction bits.
-float from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000u) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1Fu;
-  const std::uint32_t fraction = bits & 0x3FFu;
-  if (exponent == 0) {  // zero and subnormal: fraction · 2^-24, exact in f32
-    const float magnitude = static_cast<float>(fraction) * 0x1.0p-24f;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t widened = exponent == 31 ? 0xFFu : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | (widened << 23) | (fraction << 13));
-}
-
-template <class From, class To, class Convert>
-Tensor converted(const SafetensorsEntry& entry, Convert&& convert) {
-  Tensor y = empty(entry.shape, dtype_of<To>);
-  To* out = y.mutable_data<To>();
-  for (std::int64_t i = 0; i < y.numel(); ++i) out[i] = convert(element<From>(entry.bytes.data(), i));
-  return y;
-}
-
-template <class From, class To>
-Tensor widened(const SafetensorsEntry& entry) {
-  return converted<From, To>(entry, [](From value) { return static_cast<To>(value); });
-}
-
-template <class T>
-Tensor copied(const SafetensorsEntry& entry) {
-  Tensor y = empty(entry.shape, dtype_of<T>);
-  if (!entry.bytes.empty()) std::memcpy(y.mutable_data<T>(), entry.bytes.data(), entry.bytes.size());
-  return y;
 }
 
 std::string_view file_dtype(DType dtype) {
@@ -98,7 +57,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(p
   if (file.size() < kLengthBytes) {
     fail_reading(path, fmt::format("only {} bytes, too short for a header", file.size()));
   }
-  const auto length = element<std::uint64_t>(file.data(), 0);
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof length);
   if (length > file.size() - kLengthBytes) {
     fail_reading(path, fmt::format("claims a header of {} bytes, but the file has {}", length, file.size()));
   }
@@ -123,28 +83,11 @@ Tensor SafetensorsFile::load(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) fail_reading(path_, fmt::format("has no tensor '{}'", name));
   const SafetensorsEntry& entry = found->second;
-  const std::string& dtype = entry.dtype;
-  if (dtype == "F32") return copied<float>(entry);
-  if (dtype == "F64") return copied<double>(entry);
-  if (dtype == "I64") return copied<std::int64_t>(entry);
-  if (dtype == "I32") return copied<std::int32_t>(entry);
-  if (dtype == "F16") return converted<std::uint16_t, float>(entry, from_f16);
-  if (dtype == "BF16") return converted<std::uint16_t, float>(entry, from_bf16);
-  if (dtype == "I8") return widened<std::int8_t, std::int32_t>(entry);
-  if (dtype == "U8") return widened<std::uint8_t, std::int32_t>(entry);
-  if (dtype == "I16") return widened<std::int16_t, std::int32_t>(entry);
-  if (dtype == "U16") return widened<std::uint16_t, std::int32_t>(entry);
-  if (dtype == "U32") return widened<std::uint32_t, std::int64_t>(entry);
-  if (dtype == "U64") {
-    return converted<std::uint64_t, std::int64_t>(entry, [&](std::uint64_t value) {
-      if (value > INT64_MAX) fail_reading(path_, fmt::format("tensor '{}' holds {}", name, value));
-      return static_cast<std::int64_t>(value);
-    });
+  try {
+    return detail::from_file_elements(entry.bytes, entry.dtype, entry.shape);
+  } catch (const detail::ElementProblem& problem) {
+    fail_reading(path_, fmt::format("tensor '{}' {}", name, problem.what()));
   }
-  return converted<std::uint8_t, bool>(entry, [&](std::uint8_t value) {
-    if (value > 1) fail_reading(path_, fmt::format("tensor '{}' is BOOL and holds {}", name, value));
-    return value == 1;
-  });
 }
 
 std::vector<std::pair<std::string, Tensor>> SafetensorsFile::load_all() const {

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <heed/io/file_elements.h>
 #include <heed/io/read_file.h>
 #include <heed/io/safetensors_header.h>
 
@@ -13,19 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, std::size_t>, 13> kElementSizes = {{{"F64", 8},
-                                                                                     {"F32", 4},
-                                                                                     {"F16", 2},
-                                                                                     {"BF16", 2},
-                                                                                     {"I64", 8},
-                                                                                     {"I32", 4},
-                                                                                     {"I16", 2},
-                                                                                     {"I8", 1},
-                                                                                     {"U64", 8},
-                                                                                     {"U32", 4},
-                                                                                     {"U16", 2},
-                                                                                     {"U8", 1},
-                                                                                     {"BOOL", 1}}};
 constexpr int kDepth = 3;  // header, tensor, shape
 
 [[noreturn]] void problem(const std::string& text) { throw HeaderProblem(text); }
@@ -54,7 +41,7 @@ SafetensorsHeader::Item parse_item(const std::string& name, const Json& fields) 
   const Json& dtype = fields["dtype"];
   const Json& shape = fields["shape"];
   const Json& offsets = fields["data_offsets"];
-  if (!dtype.is_string() || safetensors_element_size(dtype.get<std::string>()) == 0) {
+  if (!dtype.is_string() || detail::file_element_size(dtype.get<std::string>()) == 0) {
     problem(fmt::format("{} has the unknown dtype {}", what, dtype.dump().substr(0, 40)));
   }
   if (!shape.is_array()) problem(what + " has a shape that is no list");
@@ -62,7 +49,7 @@ SafetensorsHeader::Item parse_item(const std::string& name, const Json& fields) 
   if (!offsets.is_array() || offsets.size() != 2) problem(what + " has not two data_offsets");
 
   SafetensorsHeader::Item item{.name = name, .dtype = dtype.get<std::string>(), .shape = {}};
-  std::uint64_t bytes = safetensors_element_size(item.dtype);
+  std::uint64_t bytes = detail::file_element_size(item.dtype);
   for (const Json& size : shape) {
     const auto n = natural_number(size, what + " has a shape that");
     if (__builtin_mul_overflow(bytes, n, &bytes)) problem(what + " has a shape that overflows");
@@ -96,12 +83,6 @@ void check_cover(const std::vector<SafetensorsHeader::Item>& items, std::uint64_
 }
 
 }  // namespace
-
-std::size_t safetensors_element_size(std::string_view dtype) {
-  const auto* found = std::find_if(kElementSizes.begin(), kElementSizes.end(),
-                                   [&](const auto& entry) { return entry.first == dtype; });
-  return found == kElementSizes.end() ? 0 : found->second;
-}
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t data_bytes) {
   const Json root = parse(json);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -29,9 +28,6 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
   std::vector<Item> items;  // in the order of their data
 };
-
-/// Bytes of one element; 0 for an unknown dtype.
-std::size_t safetensors_element_size(std::string_view dtype);
 
 /// Reads the JSON of a header whose data take `data_bytes` bytes, and checks it whole.
 /// Throws    HeaderProblem.

@@ -1,4 +1,5 @@
 #include <new>
+#include <string>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <fmt/format.h>
@@ -11,7 +12,16 @@
 namespace heed::text {
 namespace {
 
-constexpr char kPattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+// Unicode's White_Space, as part of a class. PCRE2's own \s counts U+180E, which is white space no longer.
+constexpr char kWhiteSpace[] =
+    R"(\t-\r\x20\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
+
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+std::string gpt2_pattern() {
+  const std::string space = kWhiteSpace;
+  return R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)" + space + R"(\p{L}\p{N}]+|[)" + space +
+         "]+(?![^" + space + "])|[" + space + "]+";
+}
 
 PCRE2_SPTR bytes_of(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
@@ -48,8 +58,9 @@ std::size_t malformed_bytes(std::string_view text, std::size_t begin) {
 Gpt2Split::Gpt2Split() {
   int error = 0;
   PCRE2_SIZE place = 0;
-  pcre2_code* pattern = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern), PCRE2_ZERO_TERMINATED,
-                                      PCRE2_UTF | PCRE2_UCP, &error, &place, nullptr);
+  const std::string text = gpt2_pattern();
+  pcre2_code* pattern =
+      pcre2_compile(bytes_of(text), text.size(), PCRE2_UTF | PCRE2_UCP, &error, &place, nullptr);
   if (pattern == nullptr) {
     fail<ValueError>("Gpt2Split", "PCRE2 does not know the pattern",
                      fmt::format("error {} at {}", error, place), "PCRE2 built with Unicode");

@@ -103,6 +103,32 @@ TEST_CASE("column-major files, other versions and other spellings of the header 
   CHECK(load_npy(file.path).numel() == 0);
 }
 
+TEST_CASE("narrow and unsigned types are widened, in either order", "[fault-34]") {
+  const File file;
+  const auto read = [&](const std::string& descr, const std::string& bytes, bool fortran = false) {
+    file.put(head(descr, fortran, fortran ? "(2, 2)" : "(2,)") + bytes);
+    return load_npy(file.path);
+  };
+  using Ints = std::vector<std::int32_t>;
+  using Longs = std::vector<std::int64_t>;
+  CHECK(read("|u1", elements<std::uint8_t>({0, 255})).to_vector<std::int32_t>() == Ints{0, 255});
+  CHECK(read("|i1", elements<std::int8_t>({-128, 127})).to_vector<std::int32_t>() == Ints{-128, 127});
+  CHECK(read("<u2", elements<std::uint16_t>({50256, 65535})).to_vector<std::int32_t>() == Ints{50256, 65535});
+  CHECK(read("<i2", elements<std::int16_t>({-32768, 32767})).to_vector<std::int32_t>() ==
+        Ints{-32768, 32767});
+  CHECK(read("<u4", elements<std::uint32_t>({0, 4294967295})).to_vector<std::int64_t>() ==
+        Longs{0, 4294967295});
+  CHECK(read("<u8", elements<std::uint64_t>({1, INT64_MAX})).to_vector<std::int64_t>() ==
+        Longs{1, INT64_MAX});
+  // 1.5 = 0x3E00; the smallest subnormal half, 2^-24, with its sign
+  CHECK(read("<f2", elements<std::uint16_t>({0x3E00, 0x8001})).to_vector<float>() ==
+        std::vector<float>{1.5f, -0x1p-24f});
+  const Tensor x = read("<u2", elements<std::uint16_t>({1, 2, 3, 4}), true);
+  CHECK(x.to_vector<std::int32_t>() == Ints{1, 3, 2, 4});
+  file.put(head("<u8", false, "(1,)") + elements<std::uint64_t>({std::uint64_t{1} << 63}));
+  CHECK_THROWS_WITH(load_npy(file.path), Contains("holds 9223372036854775808"));
+}
+
 TEST_CASE("a broken or hostile npy file is refused by name and reason") {
   const File file;
   const auto refused = [&](const std::string& bytes, const std::string& reason) {
@@ -118,7 +144,7 @@ TEST_CASE("a broken or hostile npy file is refused by name and reason") {
   refused("\x93NUMPY\x04" + whole.substr(7), "version");
   refused(whole.substr(0, 9), "ends within the header");
   refused(whole.substr(0, 40), "ends within the header");
-  refused(whole.substr(0, whole.size() - 1), "7 bytes of elements do not make f32[2]");
+  refused(whole.substr(0, whole.size() - 1), "7 bytes of elements do not make <f4[2]");
   refused(whole + "x", "9 bytes of elements");
   refused(std::string("\x93NUMPY\x02\0\xFF\xFF\xFF\xFF", 12), "too long");
   refused(head("<f4", false, "(9223372036854775807, 9)") + two, "too large");
@@ -128,7 +154,7 @@ TEST_CASE("a broken or hostile npy file is refused by name and reason") {
   refused(head("<f4", false, "(1,1,1,1,1,1,1,1,2)") + two, "more than 8 axes");
   refused(head(">f4", false, "(2,)") + two, "'>f4'");
   refused(head("|O", false, "(1,)") + two, "'|O'");
-  refused(head("|b1", false, "(3,)") + std::string("\0\1\2", 3), "truth value 2");
+  refused(head("|b1", false, "(3,)") + std::string("\0\1\2", 3), "is boolean and holds 2");
   for (const char* text : {"", "{", "{'descr'", "{'descr': '<f4'", "{'descr': '<f4', 'descr': '<f4', }", "[]",
                            "{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}", "{'other': (2,)}",
                            "{'descr': '<f4', 'fortran_order': False, 'shape': 2}",

@@ -185,7 +185,7 @@ TEST_CASE("elements outside their type's range are refused on load") {
               little_endian<std::uint64_t>(1ull << 63) + "\x02"));
   const SafetensorsFile file(place.file);
   CHECK_THROWS_WITH(file.load("u"), Contains("'u' holds 9223372036854775808"));
-  CHECK_THROWS_WITH(file.load("b"), Contains("'b' is BOOL and holds 2"));
+  CHECK_THROWS_WITH(file.load("b"), Contains("'b' is boolean and holds 2"));
 }
 
 TEST_CASE("a bad length prefix or header is refused", "[report-37]") {

@@ -11,6 +11,7 @@
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/byte_alphabet.h>
 #include <heed/text/text_stream.h>
+#include <heed/text/utf8.h>
 
 namespace fs = std::filesystem;
 namespace text = heed::text;
@@ -70,6 +71,27 @@ TEST_CASE("text is cut by GPT-2's pattern") {
   // Long runs of one kind take one step, not the stack.
   CHECK(pieces(std::string(1'000'000, 'x')).size() == 1);
   CHECK(pieces(std::string(1'000'000, ' ') + "x").size() == 2);
+}
+
+// Of cc!, white space c is a piece by itself: the blank before the last one stands alone. Anything else doubles.
+TEST_CASE("white space is what Unicode's White_Space says, of all code points", "[fault-29]") {
+  const auto is_white = [](char32_t c) {
+    return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+           c == 0x3000;
+  };
+  const text::Gpt2Split split;
+  std::vector<char32_t> wrong;
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) {
+    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    std::string one;
+    text::append_utf8(one, c);
+    std::vector<std::string> cut;
+    split(one + one + "!", [&](std::string_view piece) { cut.emplace_back(piece); });
+    if ((cut.at(0) == one) != is_white(c)) wrong.push_back(c);
+  }
+  CHECK(wrong.empty());
+  CHECK(pieces(" \u180e!") == std::vector<std::string>{" \u180e!"});
 }
 
 TEST_CASE("the byte alphabet goes both ways") {
