@@ -1,10 +1,23 @@
 # What the library itself links. All of it is private: no public header names a third party.
-find_package(HeedOpenBLAS MODULE REQUIRED)
-find_package(fmt REQUIRED)
-find_package(hwy REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(nlohmann_json REQUIRED)
-find_package(HeedPCRE2 MODULE REQUIRED)
+
+# heed_need(PACKAGE DEBIAN_PACKAGE ARG…): as find_package; where it is missing, the message says what to install.
+macro(heed_need package debian_package)
+  find_package(${package} QUIET ${ARGN})
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "heed needs ${package}, which was not found; on Debian: apt-get install ${debian_package}")
+  endif()
+endmacro()
+
+heed_need(HeedOpenBLAS libopenblas-pthread-dev MODULE)
+heed_need(HeedPCRE2 libpcre2-dev MODULE)
+heed_need(fmt libfmt-dev)
+heed_need(hwy libhwy-dev)
+heed_need(nlohmann_json nlohmann-json3-dev)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  heed_need(OpenMP libomp-dev COMPONENTS CXX)
+else()
+  heed_need(OpenMP g++ COMPONENTS CXX)
+endif()
 
 # Training on several machines. AUTO: where MPI is found.
 set(HEED_MPI AUTO CACHE STRING "Train on several machines through MPI: AUTO, ON or OFF")
@@ -14,6 +27,6 @@ if(HEED_MPI STREQUAL "AUTO")
   find_package(MPI QUIET COMPONENTS CXX)
   set(heed_has_mpi ${MPI_CXX_FOUND})
 elseif(HEED_MPI)
-  find_package(MPI REQUIRED COMPONENTS CXX)
+  heed_need(MPI "libopenmpi-dev openmpi-bin" COMPONENTS CXX)
   set(heed_has_mpi ON)
 endif()

@@ -26,10 +26,12 @@ if grep -rlE "$source|$build" "$work/prefix" --include='*.cmake' --include='*.pc
   echo "the files above name a folder of this machine" >&2
   exit 1
 fi
-if [[ -e "$work/prefix/include/heed/ops/kernels" ]]; then
+if [[ -e "$work/prefix/include/heed/ops/kernels" || -e "$work/prefix/include/heed/ops/attention/kernels" ]]; then
   echo "the kernels' private headers are installed" >&2
   exit 1
 fi
+
+cmp "$source/LICENSE" "$work/prefix/share/doc/heed/LICENSE"
 
 echo "== find_package"
 configure package -DCMAKE_PREFIX_PATH="$work/prefix"
@@ -48,6 +50,14 @@ echo "== macros named LOG, CHECK, ERROR, min and max; -ffast-math; C++23"
 "$compiler" -std=c++2b -O2 -ffast-math "$source/tests/consumer/hostile.cpp" "${flags[@]}" -o "$work/hostile"
 "$work/hostile"
 
+echo "== a package that is missing is named, with what to install"  # [fault-39]
+for package in fmt hwy nlohmann_json OpenMP HeedOpenBLAS HeedPCRE2; do
+  told=$(cmake -S "$source/examples/consumer" -B "$work/missing_$package" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+    -DHEED_SOURCE="$source" -DCMAKE_DISABLE_FIND_PACKAGE_$package=ON 2>&1) && { echo "no error without $package" >&2; exit 1; }
+  grep -q "heed needs $package" <<<"$told" && grep -q 'apt-get install' <<<"$(tr '\n' ' ' <<<"$told")" ||
+    { printf 'without %s the message is:\n%s\n' "$package" "$told" >&2; exit 1; }
+done
+
 echo "== the header's lines beyond those of the standard library"
 lines=$("$compiler" -std=c++20 -E -x c++ "-I$work/prefix/include" - <<<'#include <heed/heed.h>' |
   awk '/^# [0-9]+ "/ { ours = $3 ~ /heed/ } !/^#/ && ours { ++count } END { print count + 0 }')
@@ -65,7 +75,7 @@ fi
 echo "== subdirectory, shared"
 # Compiles all of heed once more, so without optimising.
 configure subdirectory -DHEED_SOURCE="$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-  -DBUILD_SHARED_LIBS=ON -DHEED_INSTALL=ON
+  -DBUILD_SHARED_LIBS=ON
 for folder in tests bench examples; do
   if [[ -e "$work/subdirectory/heed/$folder" ]]; then
     echo "as a subdirectory heed builds its $folder" >&2
@@ -73,8 +83,18 @@ for folder in tests bench examples; do
   fi
 done
 
+echo "== a project with heed as a part exports a library of its own"  # [fault-39]
+cmake -S "$source/tests/consumer/exporting" -B "$work/exporting" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DHEED_SOURCE="$source"
+grep -q 'heed::heed' "$(find "$work/exporting" -name 'mine-targets*.cmake' | head -n 1)" ||
+  { echo "the exported library does not name heed::heed" >&2; exit 1; }
+
 echo "== find_package, shared, from a moved prefix"
 cmake --install "$work/subdirectory" --prefix "$work/first" >/dev/null
+if [[ -e "$work/first" ]]; then
+  echo "as a part of another project heed installs itself unasked" >&2
+  exit 1
+fi
+cmake --install "$work/subdirectory" --prefix "$work/first" --component heed >/dev/null
 mv "$work/first" "$work/shared"
 configure shared_package -DCMAKE_PREFIX_PATH="$work/shared"
 library=$(find "$work/shared" -name 'libheed.so.*.*.*')
