@@ -29,7 +29,23 @@ std::vector<TokenSpan> checked(std::string_view op, std::vector<TokenSpan> docum
   check_value(options.batch >= 1, op, "batch", options.batch, "at least 1");
   std::erase_if(documents, [](const TokenSpan& document) { return document.size() == 0; });
   check_value(!documents.empty(), op, "number of documents with tokens", std::int64_t{0}, "at least 1");
+  const bool any_target = std::any_of(documents.begin(), documents.end(),
+                                      [](const TokenSpan& document) { return document.size() >= 2; });
+  if (!any_target) {
+    fail<ValueError>(op, "no document has a token that another one follows, so there is no target",
+                     fmt::format("{} documents of one token", documents.size()), "a document of two tokens");
+  }
   return documents;
+}
+
+// Whether one of the first `tokens` tokens has a target.
+bool has_target(const PackedPass& pass, std::int64_t tokens) {
+  for (std::size_t i = 0; i < pass.documents.size(); ++i) {
+    const std::int64_t size = pass.documents[i].size();
+    if (pass.ends[i] - size >= tokens) return false;
+    if (size >= 2) return true;
+  }
+  return false;
 }
 
 using PassOf = std::function<const PackedPass&(std::int64_t number)>;
@@ -107,10 +123,16 @@ PackedSequence::PackedSequence(std::vector<TokenSpan> documents, const WindowOpt
     : options_(options),
       pass_(std::make_shared<const PackedPass>(checked("PackedSequence", std::move(documents), options))) {
   rows_ = pass_->ends.back() / options.context;
-  if (rows_ > 0) return;
-  fail<ValueError>("PackedSequence", "the documents are too short",
-                   fmt::format("have {} tokens", pass_->ends.back()),
-                   fmt::format("at least {}, the context", options.context));
+  if (rows_ == 0) {
+    fail<ValueError>("PackedSequence", "the documents are too short",
+                     fmt::format("have {} tokens", pass_->ends.back()),
+                     fmt::format("at least {}, the context", options.context));
+  }
+  if (!has_target(*pass_, rows_ * options.context)) {
+    fail<ValueError>("PackedSequence", "no token of its rows has a target",
+                     fmt::format("{} rows of documents of one token", rows_),
+                     "a document of two tokens in them");
+  }
 }
 
 Batch PackedSequence::batch(std::int64_t number) const {

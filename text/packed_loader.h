@@ -17,7 +17,7 @@ struct PackedPass;
 /// for each pass, and every `context` tokens are a row. A document that does not fit goes on in the next row, as a document
 /// of its own there. The target of a document's last token is kNoTarget; documents of a row are numbered from 0. A batch
 /// depends on the generator's seed and the step alone. Tokens are not copied and must outlive the loader.
-/// Throws    ValueError (options below 1, no tokens, a negative step).
+/// Throws    ValueError (options below 1, no tokens, no document of two tokens and so no target, a negative step).
 class PackedLoader {
  public:
   PackedLoader(std::vector<TokenSpan> documents, const WindowOptions& options, Generator& generator);
@@ -37,7 +37,7 @@ class PackedLoader {
 };
 
 /// One pass in the order of the documents. What is left at its end, less than a row, is not seen.
-/// Throws    as PackedLoader, and ValueError for fewer than `context` tokens; IndexError for a batch number outside
+/// Throws    as PackedLoader, and ValueError for fewer than `context` tokens or rows without a target; IndexError for a batch number outside
 ///           0 … batches()−1.
 class PackedSequence {
  public:

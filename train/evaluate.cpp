@@ -1,3 +1,4 @@
+#include <heed/core/check.h>
 #include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
 #include <heed/nn/eval_mode.h>
@@ -25,6 +26,7 @@ double mean_over(nn::CausalLM& model, const Sequence& batches, const distributed
     total = world->sum(total);
     tokens = world->sum(tokens);
   }
+  check_value(tokens > 0, "mean_loss", "number of targets", tokens, "at least 1");
   return total / static_cast<double>(tokens);
 }
 

@@ -12,6 +12,7 @@ Tensor batch_loss(const nn::CausalLM& model, const text::Batch& batch, Generator
 
 /// Mean cross-entropy in nats per counted token over all windows or rows, in evaluation mode and without a tape.
 /// With a world it is collective, and each rank looks at its share of the batches.
+/// Throws    ValueError without a target that counts.
 double mean_loss(nn::CausalLM& model, const text::WindowSequence& windows,
                  const distributed::World* world = nullptr);
 double mean_loss(nn::CausalLM& model, const text::PackedSequence& rows,

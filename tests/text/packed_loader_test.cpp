@@ -155,3 +155,16 @@ TEST_CASE("a packed row gives each document the logits it has alone") {
     CHECK_THROWS_AS(model(packed.inputs, heed::arange(0, 20)), heed::ShapeError);
   }
 }
+
+TEST_CASE("documents of one token each have no target, and are refused before any batch", "[fault-33]") {
+  const Text ones(std::vector<std::int64_t>(400, 1));
+  Generator generator(1);
+  const heed::text::WindowOptions options{.context = 4, .batch = 2};
+  CHECK_THROWS_WITH(PackedLoader(ones.documents, options, generator), Contains("400 documents of one token"));
+  CHECK_THROWS_WITH(PackedSequence(ones.documents, options), Contains("400 documents of one token"));
+  // The only target lies in what is left over at the end.
+  const Text late({1, 1, 1, 1, 2});
+  CHECK_THROWS_WITH(PackedSequence(late.documents, options), Contains("1 rows of documents of one token"));
+  CHECK_NOTHROW(PackedLoader(late.documents, options, generator));
+  CHECK_NOTHROW(PackedSequence(Text({1, 1, 1, 2, 1}).documents, options));
+}
