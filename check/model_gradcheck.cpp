@@ -9,6 +9,7 @@
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
+#include <heed/nn/clone.h>
 #include <heed/ops/arithmetic.h>
 
 namespace heed::check {
@@ -27,7 +28,7 @@ double largest_magnitude(const nn::NamedTensors& parameters) {
 // is 1.
 class ScaledLoss {
  public:
-  ScaledLoss(const nn::CausalLM& model, const ModelGradcheckOptions& options) : model_(model.clone()) {
+  ScaledLoss(const nn::CausalLM& model, const ModelGradcheckOptions& options) : model_(clone(model)) {
     model_.eval();
     model_.to(DType::f64);
     model_.zero_grad();

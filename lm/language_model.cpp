@@ -12,6 +12,7 @@
 #include <heed/lm/model_config.h>
 #include <heed/lm/pretrained.h>
 #include <heed/lm/weight_files.h>
+#include <heed/nn/clone.h>
 #include <heed/text/bpe_tokenizer.h>
 
 namespace heed::lm {
@@ -53,8 +54,7 @@ LanguageModel load_own(const fs::path& folder, const fs::path& config_path, cons
     check_vocabulary(config_path, *tokenizer, options);
     const auto slots = weight_slots(options, WeightFormat::heed, files.size());
     check_weights(folder, files, slots, WeightFormat::heed);
-    Generator generator;
-    nn::CausalLM model(options, generator);
+    auto model = nn::without_init<nn::CausalLM>(options);
     copy_weights(files, slots, model);
     model.eval();
     return {std::move(model), std::move(tokenizer)};

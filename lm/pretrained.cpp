@@ -9,6 +9,7 @@
 #include <heed/lm/pretrained.h>
 #include <heed/lm/pretrained_config.h>
 #include <heed/lm/weight_files.h>
+#include <heed/nn/clone.h>
 
 namespace heed::lm {
 namespace {
@@ -47,8 +48,7 @@ nn::CausalLM load_pretrained(const std::string& folder_name) {
     slots = weight_slots(config.options, config.format, files.size());
     fit_prefix(slots, files);
     check_weights(folder, files, slots, config.format);
-    Generator generator;
-    nn::CausalLM model(config.options, generator);
+    auto model = nn::without_init<nn::CausalLM>(config.options);
     copy_weights(files, slots, model);
     model.eval();
     return model;

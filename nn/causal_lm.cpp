@@ -91,7 +91,6 @@ CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
   if (!options.tied) {
     head.emplace(LinearOptions{.in = options.embed_dim, .out = options.vocab_size, .bias = false}, generator);
   }
-  name_children();
   initialise(generator);
 }
 
@@ -102,16 +101,9 @@ void CausalLM::initialise(Generator& generator) {
     if (parameter.rank() >= 2) {
       reset_normal(parameter, generator, ends_residual_branch(path) ? branch : deviation);
     } else if (path.ends_with("bias")) {
-      parameter.detach().fill_(0);
+      reset_constant(parameter, 0);
     }
   }
-}
-
-CausalLM CausalLM::clone() const {
-  Generator generator;
-  CausalLM copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
 }
 
 // tokens [.., T], documents the same or undefined → x [.., T, E]
@@ -136,7 +128,7 @@ Tensor CausalLM::score(const Tensor& x) const {
 }
 
 Tensor CausalLM::logits(const Tensor& tokens, const Tensor& documents, Generator* generator) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   Tensor x = embed(tokens, documents, generator);
   const AttentionMask mask = mask_of(documents);
   for (const TransformerBlock& block : blocks) x = block(x, mask, generator);
@@ -174,7 +166,7 @@ Tensor CausalLM::loss(const Tensor& tokens, const Tensor& targets, const Tensor&
 }
 
 std::vector<Tensor> CausalLM::attention_weights(const Tensor& tokens, const Tensor& documents) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   if (documents.defined()) check_documents(tokens, documents);
   Tensor x = embed(tokens, documents, nullptr);
   const AttentionMask mask = mask_of(documents);
@@ -196,7 +188,7 @@ std::vector<KVCache> CausalLM::make_caches(std::int64_t batch) const {
 
 Tensor CausalLM::decode(const Tensor& tokens, std::vector<KVCache>& caches,
                         std::span<const std::int64_t> counts) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   check_dtype(name(), "tokens", tokens, {DType::i32, DType::i64});
   check_rank(name(), "tokens", tokens, 2, 2);
   check_value(caches.size() == blocks.size(), name(), "number of caches",
@@ -209,15 +201,6 @@ Tensor CausalLM::decode(const Tensor& tokens, std::vector<KVCache>& caches,
   }
   for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i].decode(x, caches[i], counts);
   return score(x);
-}
-
-void CausalLM::visit(MemberVisitor& visitor) {
-  visitor.child("token", token);
-  if (position) visitor.child("position", *position);
-  visitor.child("dropout", dropout);
-  visitor.children("blocks", blocks);
-  visitor.child("norm", norm);
-  if (head) visitor.child("head", *head);
 }
 
 }  // namespace heed::nn

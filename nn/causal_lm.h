@@ -40,7 +40,6 @@ struct CausalLMOptions {
 class CausalLM final : public Module {
  public:
   CausalLM(const CausalLMOptions& options, Generator& generator);
-  CausalLM clone() const;
   const CausalLMOptions& options() const { return options_; }
 
   /// Logits. The generator is for dropout, in training mode.
@@ -74,7 +73,7 @@ class CausalLM final : public Module {
   std::optional<Linear> head;  // none if tied
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(token, position, dropout, blocks, norm, head)
 
  private:
   void initialise(Generator& generator);

@@ -11,15 +11,9 @@ Dropout::Dropout(const DropoutOptions& options) : Module("Dropout"), options_(op
   check_value(options.p >= 0 && options.p <= 1, "Dropout", "p", options.p, "0 <= p <= 1");
 }
 
-Dropout Dropout::clone() const {
-  Dropout copy(options_);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor Dropout::operator()(const Tensor& x, Generator* generator) const {
   if (!training() || options_.p == 0) return x;
-  const Scope scope(name());
+  const Scope scope = enter();
   return dropout(x, options_.p, need_generator(name(), options_.p, generator));
 }
 

@@ -15,13 +15,12 @@ struct DropoutOptions {
 class Dropout final : public Module {
  public:
   explicit Dropout(const DropoutOptions& options = {});
-  Dropout clone() const;
   const DropoutOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x, Generator* generator = nullptr) const;
 
  protected:
-  void visit(MemberVisitor&) override {}
+  HEED_MEMBERS()
 
  private:
   DropoutOptions options_;

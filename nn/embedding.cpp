@@ -13,15 +13,8 @@ Embedding::Embedding(const EmbeddingOptions& options, Generator& generator)
   weight = normal_parameter({options.count, options.dim}, generator);
 }
 
-Embedding Embedding::clone() const {
-  Generator generator;
-  Embedding copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor Embedding::operator()(const Tensor& indices) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   return embedding(weight, indices);
 }
 

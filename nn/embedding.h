@@ -15,7 +15,6 @@ struct EmbeddingOptions {
 class Embedding final : public Module {
  public:
   Embedding(const EmbeddingOptions& options, Generator& generator);
-  Embedding clone() const;
   const EmbeddingOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& indices) const;
@@ -23,7 +22,7 @@ class Embedding final : public Module {
   Tensor weight;
 
  protected:
-  void visit(MemberVisitor& visitor) override { visitor.parameter("weight", weight); }
+  HEED_MEMBERS(weight)
 
  private:
   EmbeddingOptions options_;

@@ -15,24 +15,13 @@ HeadNorm::HeadNorm(const HeadNormOptions& options) : Module("HeadNorm"), options
   if (options.kind == QkNorm::layer) bias = constant_parameter({options.head_dim}, 0);
 }
 
-HeadNorm HeadNorm::clone() const {
-  HeadNorm copy(options_);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor HeadNorm::operator()(const Tensor& x) const {
   if (options_.kind == QkNorm::none) return x;
-  const Scope scope(name());
+  const Scope scope = enter();
   const Shape channels = {options_.head_dim};
   return options_.kind == QkNorm::rms
              ? rms_norm(x, channels, weight, options_.epsilon.value_or(1e-6))
              : layer_norm(x, channels, weight, bias, options_.epsilon.value_or(1e-5));
-}
-
-void HeadNorm::visit(MemberVisitor& visitor) {
-  visitor.parameter("weight", weight);
-  visitor.parameter("bias", bias);
 }
 
 }  // namespace heed::nn

@@ -22,7 +22,6 @@ struct HeadNormOptions {
 class HeadNorm final : public Module {
  public:
   explicit HeadNorm(const HeadNormOptions& options);
-  HeadNorm clone() const;
   const HeadNormOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -31,7 +30,7 @@ class HeadNorm final : public Module {
   Tensor bias;    // of layer alone
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(weight, bias)
 
  private:
   HeadNormOptions options_;

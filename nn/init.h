@@ -17,5 +17,27 @@ Tensor constant_parameter(const Shape& shape, double value, DType dtype = DType:
 
 /// Draws the elements of a parameter anew, in place, from N(0, deviation²).
 void reset_normal(Tensor& parameter, Generator& generator, double deviation);
+/// Sets the elements of a parameter, in place.
+void reset_constant(Tensor& parameter, double value);
+
+/// What the functions above give a parameter.
+enum class InitialElements {
+  values,  // those asked for
+  unset,   // memory whose content means nothing
+  none     // no memory: one element that cannot be written to stands for all
+};
+
+/// While one lives, the functions above draw and write nothing on this thread. For a module whose elements come from
+/// elsewhere, or that is only asked for its shapes.
+class SkipInit {
+ public:
+  explicit SkipInit(InitialElements elements = InitialElements::unset) noexcept;
+  ~SkipInit();
+  SkipInit(const SkipInit&) = delete;
+  SkipInit& operator=(const SkipInit&) = delete;
+
+ private:
+  InitialElements former_;
+};
 
 }  // namespace heed::nn

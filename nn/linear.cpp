@@ -16,21 +16,9 @@ Linear::Linear(const LinearOptions& options, Generator& generator) : Module("Lin
   if (options.bias) bias = uniform_parameter({options.out}, generator, bound);
 }
 
-Linear Linear::clone() const {
-  Generator generator;
-  Linear copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor Linear::operator()(const Tensor& x) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   return linear(x, weight, bias);
-}
-
-void Linear::visit(MemberVisitor& visitor) {
-  visitor.parameter("weight", weight);
-  visitor.parameter("bias", bias);
 }
 
 }  // namespace heed::nn

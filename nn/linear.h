@@ -16,7 +16,6 @@ struct LinearOptions {
 class Linear final : public Module {
  public:
   Linear(const LinearOptions& options, Generator& generator);
-  Linear clone() const;
   const LinearOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -25,7 +24,7 @@ class Linear final : public Module {
   Tensor bias;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(weight, bias)
 
  private:
   LinearOptions options_;

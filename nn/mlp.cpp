@@ -17,26 +17,12 @@ MLP::MLP(const MLPOptions& options, Generator& generator)
       down({hidden_size(options), options.dim, options.bias}, generator),
       options_(options) {
   if (options.gated) gate.emplace(up.options(), generator);
-  name_children();
-}
-
-MLP MLP::clone() const {
-  Generator generator;
-  MLP copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
 }
 
 Tensor MLP::operator()(const Tensor& x) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   const Tensor wide = up(x);
   return down(gate ? activate((*gate)(x), options_.activation) * wide : activate(wide, options_.activation));
-}
-
-void MLP::visit(MemberVisitor& visitor) {
-  visitor.child("up", up);
-  if (gate) visitor.child("gate", *gate);
-  visitor.child("down", down);
 }
 
 }  // namespace heed::nn

@@ -22,7 +22,6 @@ struct MLPOptions {
 class MLP final : public Module {
  public:
   MLP(const MLPOptions& options, Generator& generator);
-  MLP clone() const;
   const MLPOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -32,7 +31,7 @@ class MLP final : public Module {
   Linear down;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(up, gate, down)
 
  private:
   MLPOptions options_;

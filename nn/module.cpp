@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,29 +12,83 @@
 #include <heed/ops/cast.h>
 
 namespace heed::nn {
+namespace {
 
-// The depth-first walk that everything below stands on: every parameter slot,
-// tied ones each time.
-void Module::each_parameter(const std::string& prefix, const ParameterCall& call) {
+// What keeps `state` from being loaded into `own`.
+std::vector<std::string> problems_of(const NamedTensors& state, const NamedTensors& own) {
+  std::unordered_map<std::string, const Tensor*> given;
+  std::unordered_set<std::string> known;
+  std::vector<std::string> problems;
+  for (const auto& [path, value] : state) {
+    if (!given.emplace(path, &value).second) problems.push_back(fmt::format("'{}' is given twice", path));
+  }
+  for (const auto& [path, tensor] : own) {
+    known.insert(path);
+    const auto found = given.find(path);
+    if (found == given.end()) {
+      problems.push_back(fmt::format("'{}' is missing, the module has {}", path, describe(tensor)));
+      continue;
+    }
+    const Tensor& value = *found->second;
+    if (!value.defined() || value.shape() != tensor.shape() || value.dtype() != tensor.dtype()) {
+      problems.push_back(fmt::format("'{}' is {}, the module has {}", path,
+                                     value.defined() ? describe(value) : "undefined", describe(tensor)));
+    }
+  }
+  for (const auto& [path, value] : state) {
+    if (known.count(path) == 0) problems.push_back(fmt::format("'{}' is not in the module", path));
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::string_view MemberVisitor::take_name(std::string_view& names) {
+  int depth = 0;
+  std::size_t end = 0;
+  for (; end < names.size(); ++end) {
+    if (names[end] == '(') ++depth;
+    if (names[end] == ')') --depth;
+    if (names[end] == ',' && depth == 0) break;
+  }
+  const std::string_view name = names.substr(0, end);
+  names.remove_prefix(std::min(end + 1, names.size()));
+  names.remove_prefix(std::min(names.find_first_not_of(' '), names.size()));
+  return name;
+}
+
+// The depth-first walk that everything below stands on.
+void Module::collect(const std::string& prefix, std::vector<Slot>& slots) {
   struct Visitor final : MemberVisitor {
-    Visitor(const std::string& p, const ParameterCall& c) : prefix(p), call(c) {}
+    Visitor(const std::string& p, std::vector<Slot>& s) : prefix(p), slots(s) {}
     void parameter(std::string_view name, Tensor& parameter) override {
-      if (parameter.defined()) call(prefix + std::string(name), parameter);
+      slots.push_back({prefix + std::string(name), &parameter, true});
+    }
+    void buffer(std::string_view name, Buffer& buffer) override {
+      slots.push_back({prefix + std::string(name), &buffer, false});
     }
     void child(std::string_view name, Module& child) override {
-      child.each_parameter(prefix + std::string(name) + ".", call);
+      child.collect(prefix + std::string(name) + ".", slots);
     }
     const std::string& prefix;
-    const ParameterCall& call;
+    std::vector<Slot>& slots;
   };
-  Visitor visitor(prefix, call);
+  name_children();
+  Visitor visitor(prefix, slots);
   visit(visitor);
+}
+
+std::vector<Module::Slot> Module::slots() const {
+  std::vector<Slot> slots;
+  const_cast<Module*>(this)->collect("", slots);
+  return slots;
 }
 
 void Module::each_child(const std::function<void(std::string_view, Module&)>& call) {
   struct Visitor final : MemberVisitor {
     explicit Visitor(const std::function<void(std::string_view, Module&)>& c) : call(c) {}
     void parameter(std::string_view, Tensor&) override {}
+    void buffer(std::string_view, Buffer&) override {}
     void child(std::string_view name, Module& child) override { call(name, child); }
     const std::function<void(std::string_view, Module&)>& call;
   };
@@ -41,16 +96,34 @@ void Module::each_child(const std::function<void(std::string_view, Module&)>& ca
   visit(visitor);
 }
 
-NamedTensors Module::named_parameters() const {
-  NamedTensors parameters;
-  std::unordered_set<const TensorImpl*> seen;
-  // A visit hands out handles to be filled or read; reading is all that happens
-  // here.
-  const_cast<Module*>(this)->each_parameter("", [&](const std::string& path, Tensor& parameter) {
-    if (seen.insert(parameter.impl()).second) parameters.emplace_back(path, parameter);
-  });
-  return parameters;
+// Calls may come from several threads at once: the first one writes the names, and the others wait for it.
+void Module::name_children() const {
+  if (children_named_.raised()) return;
+  static std::mutex naming;
+  const std::lock_guard lock(naming);
+  if (children_named_.raised()) return;
+  const_cast<Module*>(this)->each_child([](std::string_view name, Module& child) { child.name_ = name; });
+  children_named_.raise();
 }
+
+Scope Module::enter() const {
+  name_children();
+  return Scope(name_);
+}
+
+NamedTensors Module::distinct(bool trained) const {
+  NamedTensors tensors;
+  std::unordered_set<const TensorImpl*> seen;
+  for (const Slot& slot : slots()) {
+    if (slot.trained != trained || !slot.tensor->defined()) continue;
+    if (seen.insert(slot.tensor->impl()).second) tensors.emplace_back(slot.path, *slot.tensor);
+  }
+  return tensors;
+}
+
+NamedTensors Module::named_parameters() const { return distinct(true); }
+
+NamedTensors Module::named_buffers() const { return distinct(false); }
 
 std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
@@ -66,40 +139,21 @@ void Module::zero_grad() {
 
 NamedTensors Module::state_dict() const {
   NamedTensors state = named_parameters();
-  for (auto& [path, parameter] : state) parameter = parameter.detach();
+  for (auto& named : named_buffers()) state.push_back(std::move(named));
+  for (auto& [path, tensor] : state) tensor = tensor.detach();
   return state;
 }
 
 void Module::load_state_dict(const NamedTensors& state) {
-  NamedTensors own = named_parameters();
-  std::unordered_map<std::string, const Tensor*> given;
-  std::vector<std::string> problems;
-  for (const auto& [path, value] : state) {
-    if (!given.emplace(path, &value).second) problems.push_back(fmt::format("'{}' is given twice", path));
-  }
-  for (const auto& [path, parameter] : own) {
-    const auto found = given.find(path);
-    if (found == given.end()) {
-      problems.push_back(fmt::format("'{}' is missing, the module has {}", path, describe(parameter)));
-      continue;
-    }
-    const Tensor& value = *found->second;
-    if (!value.defined() || value.shape() != parameter.shape() || value.dtype() != parameter.dtype()) {
-      problems.push_back(fmt::format("'{}' is {}, the module has {}", path,
-                                     value.defined() ? describe(value) : "undefined", describe(parameter)));
-    }
-  }
-  for (const auto& [path, value] : state) {
-    const std::string& name = path;  // clang captures no structured binding
-    const bool known = std::any_of(own.begin(), own.end(), [&](const auto& o) { return o.first == name; });
-    if (!known) problems.push_back(fmt::format("'{}' is not in the module", path));
-  }
+  NamedTensors own = state_dict();  // its handles share their elements
+  const std::vector<std::string> problems = problems_of(state, own);
   if (!problems.empty()) {
     fail<ValueError>("load_state_dict", fmt::format("the state does not fit {}", name_),
                      fmt::format("{}", fmt::join(problems, "; ")));
   }
   const NoGrad guard;
-  for (auto& [path, parameter] : own) parameter.copy_(*given.at(path));
+  const std::unordered_map<std::string, Tensor> given(state.begin(), state.end());
+  for (auto& [path, tensor] : own) tensor.copy_(given.at(path));
 }
 
 void Module::replace_parameters(std::span<const Tensor> parameters) {
@@ -114,7 +168,9 @@ void Module::replace_parameters(std::span<const Tensor> parameters) {
     check_same_dtype("replace_parameters", own[i].first, parameters[i], "the parameter", own[i].second);
     replacement.emplace(own[i].second.impl(), parameters[i]);
   }
-  each_parameter("", [&](const std::string&, Tensor& slot) { slot = replacement.at(slot.impl()); });
+  for (const Slot& slot : slots()) {
+    if (slot.trained && slot.tensor->defined()) *slot.tensor = replacement.at(slot.tensor->impl());
+  }
 }
 
 std::vector<Module*> Module::family() {
@@ -133,37 +189,39 @@ void Module::train(bool mode) {
 void Module::to(DType dtype) {
   if (!is_floating(dtype)) fail<DTypeError>("to", "dtype is not floating", name_of(dtype), "f32 or f64");
   const NoGrad guard;
-  for (auto& [path, parameter] : named_parameters()) {
-    if (parameter.dtype() == dtype) continue;
-    const bool trained = parameter.requires_grad();
-    const Tensor gradient = parameter.grad();
-    const Tensor converted = cast(parameter.detach(), dtype);
-    parameter.set_requires_grad(false);
-    TensorImpl& impl = *parameter.impl();
+  for (const Slot& slot : slots()) {
+    Tensor& tensor = *slot.tensor;
+    if (!tensor.defined() || tensor.dtype() == dtype || !is_floating(tensor.dtype())) continue;
+    const bool trained = tensor.requires_grad();
+    const Tensor gradient = tensor.grad();
+    const Tensor converted = cast(tensor.detach(), dtype);
+    tensor.set_requires_grad(false);
+    TensorImpl& impl = *tensor.impl();
     impl.storage = converted.storage();
     impl.view = converted.view();
     impl.dtype = dtype;
-    parameter.set_requires_grad(trained);
-    if (gradient.defined()) parameter.set_grad(cast(gradient, dtype));
+    tensor.set_requires_grad(trained);
+    if (gradient.defined()) tensor.set_grad(cast(gradient, dtype));
   }
 }
 
-void Module::name_children() {
-  each_child([](std::string_view name, Module& child) { child.name_ = name; });
-}
-
 void Module::adopt(const Module& source) {
-  std::vector<Tensor> originals;
-  const_cast<Module&>(source).each_parameter(
-      "", [&](const std::string&, Tensor& parameter) { originals.push_back(parameter); });
+  const std::vector<Slot> own = slots();
+  const std::vector<Slot> theirs = source.slots();
+  const bool same = std::equal(own.begin(), own.end(), theirs.begin(), theirs.end(),
+                               [](const Slot& a, const Slot& b) { return a.path == b.path; });
+  if (!same) {
+    fail<ValueError>("clone", fmt::format("{} has other members than its options make", source.name_));
+  }
   std::unordered_map<const TensorImpl*, Tensor> copies;
-  std::size_t next = 0;
-  each_parameter("", [&](const std::string&, Tensor& slot) {
-    const Tensor& original = originals.at(next++);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const Tensor& original = *theirs[i].tensor;
     Tensor& copy = copies[original.impl()];
-    if (!copy.defined()) copy = copy_of(original).set_requires_grad(original.requires_grad());
-    slot = copy;
-  });
+    if (!copy.defined() && original.defined()) {
+      copy = copy_of(original).set_requires_grad(original.requires_grad());
+    }
+    *own[i].tensor = copy;
+  }
   name_ = source.name_;
   const std::vector<Module*> modules = family();
   const std::vector<Module*> models = const_cast<Module&>(source).family();

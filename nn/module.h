@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -8,35 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include <heed/core/scope.h>
 #include <heed/core/tensor.h>
+#include <heed/nn/member_visitor.h>
 
 namespace heed::nn {
-
-class Module;
 
 /// Tensors under their paths, such as `blocks.0.attention.qkv.weight`, in the order of the modules.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// What `Module::visit` reports its members to.
-class MemberVisitor {
- public:
-  virtual ~MemberVisitor() = default;
-  /// A tensor that is trained. An undefined one (such as a bias that is switched off) is passed over.
-  virtual void parameter(std::string_view name, Tensor& parameter) = 0;
-  virtual void child(std::string_view name, Module& child) = 0;
-  /// Each as a child named `name.0`, `name.1`, …
-  template <class M>
-  void children(std::string_view name, std::vector<M>& modules) {
-    for (std::size_t i = 0; i < modules.size(); ++i) {
-      child(std::string(name) + "." + std::to_string(i), modules[i]);
-    }
-  }
-};
-
-/// Base of everything that has parameters. A module lists its parameters and children in one place, `visit`;
-/// all else follows from that list. A composite module ends its constructor with name_children(). Modules are
-/// movable, not copyable; `clone()` of the concrete class copies. Calls are const and may run in several
-/// threads.
+/// Base of everything that has parameters. A module lists its members in one place, HEED_MEMBERS or `visit`,
+/// and all else follows from that list. Modules are movable, not copyable; `nn::clone` copies. Calls are const
+/// and may run in several threads.
 class Module {
  public:
   virtual ~Module() = default;
@@ -47,22 +31,23 @@ class Module {
 
   /// Parameters under their paths. A tied one appears once, under its first path.
   NamedTensors named_parameters() const;
+  /// Buffers under their paths, one that is shared once.
+  NamedTensors named_buffers() const;
   /// Number of trained numbers, tied ones once.
   std::int64_t parameter_count() const;
   void zero_grad();
 
-  /// The parameters as detached handles that share their elements. Tied ones once, under their first path.
+  /// The parameters, then the buffers, as detached handles that share their elements. Tied ones once, under
+  /// their first path.
   NamedTensors state_dict() const;
-  /// Copies elements into the parameters; ties stay. Strict: names, shapes and dtypes must be exactly those
-  /// of state_dict().
-  /// Throws    ValueError that lists every problem, with both shapes; nothing is changed
-  /// then.
+  /// Copies elements into the parameters and buffers; ties stay. Strict: names, shapes and dtypes must be
+  /// exactly those of state_dict(), in any order.
+  /// Throws    ValueError that lists every problem, with both shapes; nothing is changed then.
   void load_state_dict(const NamedTensors& state);
 
   /// Puts other tensors in the place of the parameters, in the order of named_parameters(); tied ones stay
   /// tied. For evaluating the module as a function of its parameters.
-  /// Throws    ValueError (another number of
-  /// tensors), ShapeError, DTypeError.
+  /// Throws    ValueError (another number of tensors), ShapeError, DTypeError.
   void replace_parameters(std::span<const Tensor> parameters);
 
   /// Switches training mode, in which dropout acts, on or off, here and in all children.
@@ -70,34 +55,68 @@ class Module {
   void eval() { train(false); }
   bool training() const { return training_; }
 
-  /// Converts the parameters, and their gradients, in place: handles held elsewhere, such as an optimizer's,
-  /// and ties stay valid.
+  /// Converts the parameters, their gradients and the floating buffers in place: handles held elsewhere, such
+  /// as an optimizer's, and ties stay valid.
   /// Throws    DTypeError unless dtype is f32 or f64.
   void to(DType dtype);
 
-  /// Name in the parent, or the class's own name: what error messages and reports call it.
+  /// What error messages and reports call the module: the class's own name or, once the parent has been called
+  /// or asked for its parameters, the name there.
   const std::string& name() const { return name_; }
 
  protected:
   explicit Module(std::string_view name) : name_(name) {}
 
-  /// Reports every parameter and every child, always in the same order.
+  /// Reports every parameter, buffer and child, always in the same order.
   virtual void visit(MemberVisitor& visitor) = 0;
-  /// Gives the children the names that `visit` reports.
-  void name_children();
-  /// Takes copies of the parameters of a module of the same structure, with their dtypes, ties and need of
-  /// gradients, and its mode. What `clone` is made of.
+
+  /// What a call begins with, `const Scope scope = enter();`: names the children, and puts this module's name
+  /// into the path that nodes and errors carry.
+  Scope enter() const;
+
+  /// Takes copies of the parameters and buffers of a module of the same structure, with their dtypes, ties and
+  /// need of gradients, and its modes and name.
+  /// Throws    ValueError (another structure).
   void adopt(const Module& source);
 
  private:
-  using ParameterCall = std::function<void(const std::string& path, Tensor& parameter)>;
-  void each_parameter(const std::string& prefix, const ParameterCall& call);
+  template <class M>
+  friend M clone(const M& module);
+
+  // A flag that one thread raises and others read, and that moves along with its module.
+  class Flag {
+   public:
+    Flag() = default;
+    Flag(Flag&& other) noexcept : raised_(other.raised()) {}
+    Flag& operator=(Flag&& other) noexcept {
+      raised_.store(other.raised(), std::memory_order_release);
+      return *this;
+    }
+    bool raised() const { return raised_.load(std::memory_order_acquire); }
+    void raise() { raised_.store(true, std::memory_order_release); }
+
+   private:
+    std::atomic<bool> raised_ = false;
+  };
+
+  /// A parameter or buffer where it stands; undefined ones too.
+  struct Slot {
+    std::string path;
+    Tensor* tensor;
+    bool trained;
+  };
+  /// All slots in depth-first order, tied ones each time. Handles to be filled or read: const callers read.
+  std::vector<Slot> slots() const;
+  void collect(const std::string& prefix, std::vector<Slot>& slots);
+  NamedTensors distinct(bool trained) const;
   /// This module and all below it, depth first.
   std::vector<Module*> family();
   void each_child(const std::function<void(std::string_view name, Module& child)>& call);
+  void name_children() const;
 
   std::string name_;
   bool training_ = true;
+  mutable Flag children_named_;
 };
 
 }  // namespace heed::nn

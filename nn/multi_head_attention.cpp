@@ -137,14 +137,6 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
     bias_v = normal_parameter({1, 1, width}, generator, deviation);
   }
   if (options_.sink) sink = constant_parameter({options_.num_heads}, 0);
-  name_children();
-}
-
-MultiHeadAttention MultiHeadAttention::clone() const {
-  Generator generator;
-  MultiHeadAttention copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
@@ -175,7 +167,7 @@ MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& query, const
 AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
                                          const AttentionMask& mask, Generator* generator,
                                          bool need_weights) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   Heads heads = project(query, key, value);
   if (options_.rope) {
     const std::int64_t queries = query.size(-2);

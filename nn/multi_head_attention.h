@@ -61,7 +61,6 @@ class MultiHeadAttention final : public Module {
 
  public:
   MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator);
-  MultiHeadAttention clone() const;
   /// As given, with the sizes that were left 0 filled in.
   const MultiHeadAttentionOptions& options() const { return options_; }
 

@@ -45,7 +45,7 @@ KVCache MultiHeadAttention::make_cache(std::int64_t batch, std::int64_t capacity
 
 Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts,
                                   const AttentionMask& mask) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   if (training()) fail<ValueError>(name(), "decode in training mode", {}, "eval()");
   if (!qkv.packed()) {
     fail<ValueError>(name(), "decode of other key and value inputs",

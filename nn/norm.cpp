@@ -21,20 +21,9 @@ LayerNorm::LayerNorm(const LayerNormOptions& options) : Module("LayerNorm"), opt
   if (options.bias) bias = constant_parameter(options.normalized_shape, 0);
 }
 
-LayerNorm LayerNorm::clone() const {
-  LayerNorm copy(options_);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor LayerNorm::operator()(const Tensor& x) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   return layer_norm(x, options_.normalized_shape, weight, bias, options_.epsilon);
-}
-
-void LayerNorm::visit(MemberVisitor& visitor) {
-  visitor.parameter("weight", weight);
-  visitor.parameter("bias", bias);
 }
 
 RMSNorm::RMSNorm(const RMSNormOptions& options) : Module("RMSNorm"), options_(options) {
@@ -42,14 +31,8 @@ RMSNorm::RMSNorm(const RMSNormOptions& options) : Module("RMSNorm"), options_(op
   weight = constant_parameter(options.normalized_shape, 1);
 }
 
-RMSNorm RMSNorm::clone() const {
-  RMSNorm copy(options_);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor RMSNorm::operator()(const Tensor& x) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   return rms_norm(x, options_.normalized_shape, weight, options_.epsilon);
 }
 
@@ -60,22 +43,11 @@ Norm::Norm(const NormOptions& options) : Module("Norm"), options_(options) {
   if (biased) bias = constant_parameter(options.normalized_shape, 0);
 }
 
-Norm Norm::clone() const {
-  Norm copy(options_);
-  copy.adopt(*this);
-  return copy;
-}
-
 Tensor Norm::operator()(const Tensor& x) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   return options_.kind == NormKind::rms
              ? rms_norm(x, options_.normalized_shape, weight, options_.epsilon)
              : layer_norm(x, options_.normalized_shape, weight, bias, options_.epsilon);
-}
-
-void Norm::visit(MemberVisitor& visitor) {
-  visitor.parameter("weight", weight);
-  visitor.parameter("bias", bias);
 }
 
 }  // namespace heed::nn

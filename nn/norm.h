@@ -16,7 +16,6 @@ struct LayerNormOptions {
 class LayerNorm final : public Module {
  public:
   explicit LayerNorm(const LayerNormOptions& options);
-  LayerNorm clone() const;
   const LayerNormOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -25,7 +24,7 @@ class LayerNorm final : public Module {
   Tensor bias;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(weight, bias)
 
  private:
   LayerNormOptions options_;
@@ -41,7 +40,6 @@ struct RMSNormOptions {
 class RMSNorm final : public Module {
  public:
   explicit RMSNorm(const RMSNormOptions& options);
-  RMSNorm clone() const;
   const RMSNormOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -49,7 +47,7 @@ class RMSNorm final : public Module {
   Tensor weight;
 
  protected:
-  void visit(MemberVisitor& visitor) override { visitor.parameter("weight", weight); }
+  HEED_MEMBERS(weight)
 
  private:
   RMSNormOptions options_;
@@ -70,7 +68,6 @@ struct NormOptions {
 class Norm final : public Module {
  public:
   explicit Norm(const NormOptions& options);
-  Norm clone() const;
   const NormOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -79,7 +76,7 @@ class Norm final : public Module {
   Tensor bias;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(weight, bias)
 
  private:
   NormOptions options_;

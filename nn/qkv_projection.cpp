@@ -40,20 +40,13 @@ QkvProjection::QkvProjection(const QkvProjectionOptions& options, Generator& gen
   if (options.bias) bias = uniform_parameter({rows}, generator, bound_of(options.embed_dim));
 }
 
-QkvProjection QkvProjection::clone() const {
-  Generator generator;
-  QkvProjection copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
-}
-
 bool QkvProjection::packed() const {
   return options_.kdim == options_.embed_dim && options_.vdim == options_.embed_dim;
 }
 
 QkvProjection::Result QkvProjection::operator()(const Tensor& query, const Tensor& key,
                                                 const Tensor& value) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   const std::int64_t keys = options_.query_width;
   const std::int64_t values = keys + options_.key_width;
   const std::int64_t end = values + options_.key_width;
@@ -81,14 +74,6 @@ Tensor QkvProjection::packed_rows(const Tensor& x, Rows rows) const {
 Tensor QkvProjection::own_rows(const Tensor& x, const Tensor& part_weight, Rows rows) const {
   return linear(x, part_weight,
                 bias.defined() ? narrow(bias, 0, rows.begin, rows.end - rows.begin) : Tensor());
-}
-
-void QkvProjection::visit(MemberVisitor& visitor) {
-  visitor.parameter("weight", weight);
-  visitor.parameter("q_weight", q_weight);
-  visitor.parameter("k_weight", k_weight);
-  visitor.parameter("v_weight", v_weight);
-  visitor.parameter("bias", bias);
 }
 
 }  // namespace heed::nn

@@ -24,7 +24,6 @@ struct QkvProjectionOptions {
 class QkvProjection final : public Module {
  public:
   QkvProjection(const QkvProjectionOptions& options, Generator& generator);
-  QkvProjection clone() const;
   const QkvProjectionOptions& options() const { return options_; }
   /// Whether one weight serves all three.
   bool packed() const;
@@ -40,7 +39,7 @@ class QkvProjection final : public Module {
   Tensor bias;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(weight, q_weight, k_weight, v_weight, bias)
 
  private:
   /// First row and row after the last of one part of the packed weight and bias.

@@ -36,46 +36,29 @@ TransformerBlock::TransformerBlock(const TransformerBlockOptions& options, Gener
       norm2(norm_of(options)),
       mlp(mlp_of(options), generator),
       dropout({options.dropout}),
-      options_(options) {
-  name_children();
-}
-
-TransformerBlock TransformerBlock::clone() const {
-  Generator generator;
-  TransformerBlock copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
-}
+      options_(options) {}
 
 Tensor TransformerBlock::operator()(const Tensor& x, const AttentionMask& mask, Generator* generator) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   const Tensor z = x + dropout(attention(norm1(x), mask, generator), generator);
   return add_mlp(z, generator);
 }
 
 AttentionWeights TransformerBlock::with_weights(const Tensor& x, const AttentionMask& mask,
                                                 Generator* generator) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   const Tensor h = norm1(x);
   const AttentionWeights attended = attention.with_weights(h, h, h, mask, generator);
   return {add_mlp(x + dropout(attended.output, generator), generator), attended.weights};
 }
 
 Tensor TransformerBlock::decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   return add_mlp(x + attention.decode(norm1(x), cache, counts), nullptr);
 }
 
 Tensor TransformerBlock::add_mlp(const Tensor& z, Generator* generator) const {
   return z + dropout(mlp(norm2(z)), generator);
-}
-
-void TransformerBlock::visit(MemberVisitor& visitor) {
-  visitor.child("norm1", norm1);
-  visitor.child("attention", attention);
-  visitor.child("norm2", norm2);
-  visitor.child("mlp", mlp);
-  visitor.child("dropout", dropout);
 }
 
 }  // namespace heed::nn

@@ -31,7 +31,6 @@ struct TransformerBlockOptions {
 class TransformerBlock final : public Module {
  public:
   TransformerBlock(const TransformerBlockOptions& options, Generator& generator);
-  TransformerBlock clone() const;
   const TransformerBlockOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}, Generator* generator = nullptr) const;
@@ -48,7 +47,7 @@ class TransformerBlock final : public Module {
   Dropout dropout;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(norm1, attention, norm2, mlp, dropout)
 
  private:
   Tensor add_mlp(const Tensor& z, Generator* generator) const;

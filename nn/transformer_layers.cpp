@@ -49,34 +49,16 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
       norm1(norm_of(options)),
       norm2(norm_of(options)),
       dropout({options.dropout}),
-      options_(options) {
-  name_children();
-}
-
-TransformerEncoderLayer TransformerEncoderLayer::clone() const {
-  Generator generator;
-  TransformerEncoderLayer copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
-}
+      options_(options) {}
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& src, const AttentionMask& mask,
                                            Generator* generator) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   const Tensor z = residual(src, norm1, options_.norm_first, [&](const Tensor& x) {
     return dropout(self_attn(x, mask, generator), generator);
   });
   return residual(z, norm2, options_.norm_first,
                   [&](const Tensor& x) { return dropout(feed_forward(*this, x, generator), generator); });
-}
-
-void TransformerEncoderLayer::visit(MemberVisitor& visitor) {
-  visitor.child("self_attn", self_attn);
-  visitor.child("linear1", linear1);
-  visitor.child("linear2", linear2);
-  visitor.child("norm1", norm1);
-  visitor.child("norm2", norm2);
-  visitor.child("dropout", dropout);
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& options, Generator& generator)
@@ -89,20 +71,11 @@ TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& 
       norm2(norm_of(options)),
       norm3(norm_of(options)),
       dropout({options.dropout}),
-      options_(options) {
-  name_children();
-}
-
-TransformerDecoderLayer TransformerDecoderLayer::clone() const {
-  Generator generator;
-  TransformerDecoderLayer copy(options_, generator);
-  copy.adopt(*this);
-  return copy;
-}
+      options_(options) {}
 
 Tensor TransformerDecoderLayer::operator()(const Tensor& tgt, const Tensor& memory, const AttentionMask& mask,
                                            const AttentionMask& memory_mask, Generator* generator) const {
-  const Scope scope(name());
+  const Scope scope = enter();
   const bool first = options_.norm_first;
   const Tensor u = residual(
       tgt, norm1, first, [&](const Tensor& x) { return dropout(self_attn(x, mask, generator), generator); });
@@ -111,17 +84,6 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& tgt, const Tensor& memo
   });
   return residual(z, norm3, first,
                   [&](const Tensor& x) { return dropout(feed_forward(*this, x, generator), generator); });
-}
-
-void TransformerDecoderLayer::visit(MemberVisitor& visitor) {
-  visitor.child("self_attn", self_attn);
-  visitor.child("multihead_attn", multihead_attn);
-  visitor.child("linear1", linear1);
-  visitor.child("linear2", linear2);
-  visitor.child("norm1", norm1);
-  visitor.child("norm2", norm2);
-  visitor.child("norm3", norm3);
-  visitor.child("dropout", dropout);
 }
 
 }  // namespace heed::nn

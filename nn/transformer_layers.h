@@ -32,7 +32,6 @@ struct TransformerLayerOptions {
 class TransformerEncoderLayer final : public Module {
  public:
   TransformerEncoderLayer(const TransformerLayerOptions& options, Generator& generator);
-  TransformerEncoderLayer clone() const;
   const TransformerLayerOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& src, const AttentionMask& mask = {}, Generator* generator = nullptr) const;
@@ -43,7 +42,7 @@ class TransformerEncoderLayer final : public Module {
   Dropout dropout;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(self_attn, linear1, linear2, norm1, norm2, dropout)
 
  private:
   TransformerLayerOptions options_;
@@ -58,7 +57,6 @@ class TransformerEncoderLayer final : public Module {
 class TransformerDecoderLayer final : public Module {
  public:
   TransformerDecoderLayer(const TransformerLayerOptions& options, Generator& generator);
-  TransformerDecoderLayer clone() const;
   const TransformerLayerOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& tgt, const Tensor& memory, const AttentionMask& mask = {},
@@ -70,7 +68,7 @@ class TransformerDecoderLayer final : public Module {
   Dropout dropout;
 
  protected:
-  void visit(MemberVisitor& visitor) override;
+  HEED_MEMBERS(self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3, dropout)
 
  private:
   TransformerLayerOptions options_;

@@ -112,17 +112,12 @@ void special_points() {
 class Model final : public nn::Module {
  public:
   explicit Model(Generator& generator)
-      : Module("model"), first({.in = 3, .out = 4}, generator), second({.in = 4, .out = 1}, generator) {
-    name_children();
-  }
+      : Module("model"), first({.in = 3, .out = 4}, generator), second({.in = 4, .out = 1}, generator) {}
   nn::Linear first;
   nn::Linear second;
 
  protected:
-  void visit(nn::MemberVisitor& visitor) override {
-    visitor.child("first", first);
-    visitor.child("second", second);
-  }
+  HEED_MEMBERS(first, second)
 };
 
 void whole_model() {

@@ -23,17 +23,12 @@ class Pair final : public nn::Module {
   Pair()
       : Module("pair"),
         first(nn::LinearOptions{.in = 3, .out = 3}, generator()),
-        second(nn::LinearOptions{.in = 3, .out = 3, .bias = false}, generator()) {
-    name_children();
-  }
+        second(nn::LinearOptions{.in = 3, .out = 3, .bias = false}, generator()) {}
   nn::Linear first;
   nn::Linear second;
 
  protected:
-  void visit(nn::MemberVisitor& visitor) override {
-    visitor.child("first", first);
-    visitor.child("second", second);
-  }
+  HEED_MEMBERS(first, second)
 
  private:
   static Generator& generator() {

@@ -10,6 +10,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>
 #include <heed/lm/generate.h>
+#include <heed/nn/clone.h>
 #include <heed/ops/slice.h>
 
 using Catch::Contains;
@@ -133,7 +134,7 @@ TEST_CASE("generation refuses bad prompts") {
   CHECK(generate(model, Ids{1}, 0, {}, generator).empty());
   CHECK_THROWS_WITH(heed::lm::generate_batch(model, {}, 1, {}, generator), Contains("no prompt"));
   CHECK_THROWS_WITH(heed::lm::generate_batch(model, {{1}, {}}, 1, {}, generator), Contains("is empty"));
-  auto training = model.clone();
+  auto training = clone(model);
   training.train();
   CHECK_THROWS_WITH(generate(training, Ids{1}, 1, {}, generator), Contains("eval"));
 }

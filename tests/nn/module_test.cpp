@@ -9,6 +9,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>
 #include <heed/core/scope.h>
+#include <heed/nn/clone.h>
 #include <heed/nn/eval_mode.h>
 #include <heed/nn/linear.h>
 #include <heed/nn/mlp.h>
@@ -30,16 +31,9 @@ class Tied final : public heed::nn::Module {
       : Module("Tied"), first({2, 2, false}, generator), second({2, 2, true}, generator) {
     second.weight = first.weight;
     gain = heed::ones({2}).set_requires_grad();
-    name_children();
-  }
-  Tied clone() const {
-    Generator generator;
-    Tied copy(generator);
-    copy.adopt(*this);
-    return copy;
   }
   Tensor operator()(const Tensor& x) const {
-    const heed::Scope scope(name());
+    const heed::Scope scope = enter();
     return second(first(x)) * gain;
   }
 
@@ -48,11 +42,7 @@ class Tied final : public heed::nn::Module {
   Tensor gain;
 
  protected:
-  void visit(heed::nn::MemberVisitor& visitor) override {
-    visitor.child("first", first);
-    visitor.child("second", second);
-    visitor.parameter("gain", gain);
-  }
+  HEED_MEMBERS(first, second, gain)
 };
 
 std::vector<std::string> names(const NamedTensors& tensors) {
@@ -117,7 +107,7 @@ TEST_CASE("ties outlive loading, cloning and conversion", "[report-40]") {
   module.load_state_dict(state);
   CHECK(module.second.weight.to_vector<float>() == std::vector<float>(4, 7.f));
   CHECK(tied(module));
-  Tied copy = module.clone();
+  Tied copy = clone(module);
   CHECK(tied(copy));
   CHECK(copy.first.weight.impl() != module.first.weight.impl());
   module.to(heed::DType::f64);
@@ -158,7 +148,7 @@ TEST_CASE("the modes reach every child and a guard restores them") {
   CHECK(module.training());
   module.eval();
   CHECK_FALSE(module.second.training());
-  CHECK_FALSE(module.clone().second.training());
+  CHECK_FALSE(clone(module).second.training());
   module.train();
   CHECK(module.first.training());
   {
@@ -204,9 +194,9 @@ TEST_CASE("a module is a function of parameters put in their place") {
 TEST_CASE("errors and nodes carry the path of the module") {
   Generator generator(1);
   const heed::nn::MLP module({.dim = 2, .hidden = 3}, generator);
-  CHECK(module.up.name() == "up");
   const Tensor y = module(heed::zeros({1, 2}));
   REQUIRE(y.requires_grad());
   CHECK(y.impl()->node->scope() != nullptr);
   CHECK(y.impl()->node->scope()->path() == "MLP.down");
+  CHECK(module.up.name() == "up");
 }

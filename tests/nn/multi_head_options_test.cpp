@@ -10,6 +10,7 @@
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/random.h>
+#include <heed/nn/clone.h>
 #include <heed/nn/multi_head_attention.h>
 #include <heed/ops/concat.h>
 #include <heed/ops/slice.h>
@@ -181,7 +182,7 @@ TEST_CASE("a layer's state loads into another of the same options") {
     const Tensor value = random_input({1, 3, o.vdim}, 3);
     const auto want = source(x, key, value).to_vector<double>();
     CHECK(target(x, key, value).to_vector<double>() == want);
-    CHECK(source.clone()(x, key, value).to_vector<double>() == want);
+    CHECK(clone(source)(x, key, value).to_vector<double>() == want);
   }
 }
 

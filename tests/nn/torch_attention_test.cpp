@@ -7,6 +7,7 @@
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
+#include <heed/nn/clone.h>
 #include <heed/nn/torch_attention.h>
 #include <heed/ops/slice.h>
 #include <heed/ops/sum.h>
@@ -81,7 +82,7 @@ TEST_CASE("weights under PyTorch's names give the numbers of the same weights un
   CHECK(torch(x).to_vector<double>() == own(x).to_vector<double>());
   CHECK_THROWS_WITH(torch.load_state_dict(state),
                     Contains("'in_proj_weight' is missing") && Contains("'qkv.weight' is not in the module"));
-  CHECK(paths(torch.clone()) == paths(torch));
+  CHECK(paths(clone(torch)) == paths(torch));
 }
 
 TEST_CASE("true in PyTorch's masks means ignored", "[report-29]") {

@@ -9,6 +9,7 @@
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
+#include <heed/nn/clone.h>
 #include <heed/nn/torch_attention.h>
 #include <heed/nn/transformer_layers.h>
 #include <heed/ops/activation.h>
@@ -206,9 +207,9 @@ TEST_CASE("a transformer layer's state loads into another one") {
   CHECK(target(x).to_vector<double>() != source(x).to_vector<double>());
   target.load_state_dict(source.state_dict());
   CHECK(target(x).to_vector<double>() == source(x).to_vector<double>());
-  CHECK(source.clone()(x).to_vector<double>() == source(x).to_vector<double>());
+  CHECK(clone(source)(x).to_vector<double>() == source(x).to_vector<double>());
   const auto decoder = make<TransformerDecoderLayer>({});
-  CHECK(decoder.clone()(x, x).to_vector<double>() == decoder(x, x).to_vector<double>());
+  CHECK(clone(decoder)(x, x).to_vector<double>() == decoder(x, x).to_vector<double>());
 }
 
 TEST_CASE("transformer layers refuse what does not fit") {

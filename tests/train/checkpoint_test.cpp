@@ -10,6 +10,9 @@
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/io/read_file.h>
+#include <heed/nn/clone.h>
+#include <heed/nn/linear.h>
+#include <heed/optim/weight_average.h>
 #include <heed/train/checkpoint.h>
 
 namespace fs = std::filesystem;
@@ -35,6 +38,22 @@ Checkpoint example(std::int64_t step, std::optional<double> loss = std::nullopt)
   checkpoint.put("optimizer", {{"w.steps", heed::scalar(step)}});
   return checkpoint;
 }
+
+// A layer that remembers the mean of what it has seen.
+class Centred final : public heed::nn::Module {
+ public:
+  explicit Centred(heed::Generator& generator)
+      : Module("Centred"),
+        layer({2, 2}, generator),
+        mean(heed::zeros({2})),
+        seen(heed::scalar(std::int64_t{0})) {}
+
+  heed::nn::Linear layer;
+  heed::nn::Buffer mean, seen;
+
+ protected:
+  HEED_MEMBERS(layer, mean, seen)
+};
 
 std::vector<std::string> names(const fs::path& folder) {
   std::vector<std::string> result;
@@ -197,4 +216,30 @@ TEST_CASE("what cannot be saved leaves what was there", "[report-42]") {
   put(folder.path / "file", "x");
   CHECK_THROWS_WITH(CheckpointFolder(folder.path / "file" / "run").save(example(1)), Contains("cannot make"));
   CHECK_THROWS_AS(CheckpointFolder(folder.path, 0), heed::ValueError);
+}
+
+TEST_CASE("buffers come back from a checkpoint and a clone, and no average takes them") {
+  heed::Generator generator(1);
+  Centred module(generator);
+  module.mean.copy_(heed::tensor({1.5f, -2.5f}));
+  module.seen.fill_(7);
+  const heed::optim::WeightAverage average(module.named_parameters(), 0.5);
+  CHECK(average.state_dict().size() == 2);
+
+  const Folder folder;
+  CheckpointFolder checkpoints(folder.path);
+  Checkpoint saved{.step = 3};
+  saved.put("model", module.state_dict());
+  checkpoints.save(saved);
+  const auto loaded = checkpoints.latest();
+  REQUIRE(loaded);
+  Centred other(generator);
+  other.load_state_dict(loaded->part("model"));
+  CHECK(other.mean.to_vector<float>() == std::vector<float>{1.5f, -2.5f});
+  CHECK(other.seen.item<std::int64_t>() == 7);
+  const Centred cloned = clone(other);
+  other.mean.fill_(0);
+  CHECK(cloned.mean.to_vector<float>() == std::vector<float>{1.5f, -2.5f});
+  CHECK(cloned.seen.item<std::int64_t>() == 7);
+  CHECK(cloned.layer.weight.to_vector<float>() == module.layer.weight.to_vector<float>());
 }

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <type_traits>
+
+#include <heed/nn/init.h>
+#include <heed/nn/module.h>
+
+namespace heed::nn {
+
+/// A module made as `M(options, generator)` or `M(options)`, without drawing: its parameters wait for their elements,
+/// from a file for example.
+template <class M, class Options>
+M without_init(const Options& options, InitialElements elements = InitialElements::unset) {
+  const SkipInit guard(elements);
+  Generator unused;
+  if constexpr (requires { M(options, unused); }) {
+    return M(options, unused);
+  } else {
+    return M(options);
+  }
+}
+
+/// A module of its own with copies of the parameters and buffers: their dtypes, ties and need of gradients are kept,
+/// and so are modes and names; gradients are not copied. Nothing is drawn. A module class has its constructor's
+/// options as `options()`, or a constructor from a Generator or from nothing.
+/// Throws    ValueError (the module's members are not those that its options make).
+template <class M>
+M clone(const M& module) {
+  static_assert(std::is_base_of_v<Module, M>);
+  const auto adopted = [&](M copy) {
+    copy.Module::adopt(module);
+    return copy;
+  };
+  if constexpr (requires { module.options(); }) {
+    return adopted(without_init<M>(module.options()));
+  } else {
+    const SkipInit guard;
+    Generator unused;
+    if constexpr (requires { M(unused); }) {
+      return adopted(M(unused));
+    } else {
+      return adopted(M());
+    }
+  }
+}
+
+}  // namespace heed::nn
