@@ -127,14 +127,15 @@ class Objections {
   std::vector<std::string> list_;
 };
 
-void object_to_other_than_gpt(Objections& objections, const CausalLMOptions& o) {
+void object_to_other_than_gpt(Objections& objections, const CausalLMOptions& options) {
+  const CausalLMOptions o = nn::resolved(options);
   objections.unless(o.norm == NormKind::layer, "norm is rms", "layer");
-  objections.unless(!o.rope, "positions are turned by RoPE", "learned ones");
+  objections.unless(!o.rope, "positions are rotated by RoPE", "learned ones");
   objections.unless(!o.gated, "the MLP is gated", "a plain one");
-  objections.unless(o.num_kv_heads == 0 || o.num_kv_heads == o.num_heads,
-                    fmt::format("num_kv_heads is {}", o.num_kv_heads), "as many as num_heads");
-  objections.unless(o.head_dim == 0 || o.head_dim * o.num_heads == o.embed_dim,
-                    fmt::format("head_dim is {}", o.head_dim), "embed_dim / num_heads");
+  objections.unless(o.num_kv_heads == o.num_heads, fmt::format("num_kv_heads is {}", o.num_kv_heads),
+                    "as many as num_heads");
+  objections.unless(o.head_dim * o.num_heads == o.embed_dim, fmt::format("head_dim is {}", o.head_dim),
+                    "embed_dim / num_heads");
 }
 
 Json write_gpt2(const CausalLMOptions& o) {
@@ -160,16 +161,16 @@ Json write_gpt2(const CausalLMOptions& o) {
           {"torch_dtype", "float32"}};
 }
 
-Json write_llama(const CausalLMOptions& o) {
-  const std::int64_t head_dim = o.head_dim != 0 ? o.head_dim : o.embed_dim / o.num_heads;
+Json write_llama(const CausalLMOptions& options) {
+  const CausalLMOptions o = nn::resolved(options);
   Objections objections("Llama");
   objections.unless(o.norm == NormKind::rms, "norm is layer", "rms");
   objections.unless(o.gated, "the MLP is plain", "a gated one");
   objections.unless(o.rope.has_value(), "positions are learned", "RoPE");
   if (o.rope) {
     objections.unless(o.rope->layout == RopeLayout::half, "rope.layout is interleaved", "half");
-    objections.unless(o.rope->rotary == 0 || o.rope->rotary == head_dim,
-                      fmt::format("rope.rotary is {}", o.rope->rotary), "all of head_dim");
+    objections.unless(o.rope->rotary == o.head_dim, fmt::format("rope.rotary is {}", o.rope->rotary),
+                      "all of head_dim");
   }
   objections.raise();
   return {{"model_type", "llama"},
@@ -178,10 +179,10 @@ Json write_llama(const CausalLMOptions& o) {
           {"max_position_embeddings", o.context},
           {"num_hidden_layers", o.num_layers},
           {"num_attention_heads", o.num_heads},
-          {"num_key_value_heads", o.num_kv_heads != 0 ? o.num_kv_heads : o.num_heads},
-          {"head_dim", head_dim},
+          {"num_key_value_heads", o.num_kv_heads},
+          {"head_dim", o.head_dim},
           {"hidden_size", o.embed_dim},
-          {"intermediate_size", o.hidden_dim != 0 ? o.hidden_dim : 4 * o.embed_dim},
+          {"intermediate_size", o.hidden_dim},
           {"hidden_act", written(o.activation)},
           {"rms_norm_eps", o.norm_epsilon},
           {"rope_theta", o.rope->base},
@@ -202,7 +203,7 @@ Json write_nanogpt(const CausalLMOptions& o) {
                     "gelu");
   objections.unless(o.norm_epsilon == kNanoEpsilon, fmt::format("norm_epsilon is {}", o.norm_epsilon),
                     "1e-05");
-  objections.unless(o.hidden_dim == 0 || o.hidden_dim == 4 * o.embed_dim,
+  objections.unless(nn::resolved(o).hidden_dim == 4 * o.embed_dim,
                     fmt::format("hidden_dim is {}", o.hidden_dim), "four times embed_dim");
   objections.unless(o.tied, "the head has a weight of its own", "a tied one");
   objections.raise();

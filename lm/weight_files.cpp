@@ -48,7 +48,7 @@ std::string problem_of(const WeightFiles& files, const WeightSlot& slot, const W
   return same ? "" : fmt::format("'{}' differs from '{}', to which it is tied", slot.name, original->name);
 }
 
-// The rows of a parameter that a slot stands for, turned as the file has them.
+// The rows of a parameter that a slot stands for, transposed where the file has it so.
 Tensor part_of(const Tensor& parameter, const WeightSlot& slot) {
   const Tensor whole = parameter.detach();
   if (slot.transposed) return transpose(whole, 0, 1);

@@ -5,6 +5,7 @@
 
 #include <heed/core/check.h>
 #include <heed/lm/weight_layout.h>
+#include <heed/nn/clone.h>
 
 namespace heed::lm {
 namespace {
@@ -12,11 +13,8 @@ namespace {
 constexpr std::string_view op = "weight layout";
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // so that sums of products stay below 2^63
 
-struct Sizes {
-  std::int64_t query_width, key_width, hidden;
-};
-
-Sizes checked_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
+// What a file may claim: bounded before anything is made of it.
+void check_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
   const auto check = [](const char* name, std::int64_t size, std::int64_t least) {
     check_value(size >= least && size <= kLargest, op, name, size, fmt::format("{} to 2^30", least));
   };
@@ -28,16 +26,15 @@ Sizes checked_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
   check("num_kv_heads", o.num_kv_heads, 0);
   check("head_dim", o.head_dim, 0);
   check("hidden_dim", o.hidden_dim, 0);
+  check("num_heads * head_dim", o.num_heads * o.head_dim, 0);
   check_value(o.num_layers <= most_layers, op, "num_layers", o.num_layers,
               fmt::format("at most {}", most_layers));
-  const bool divides = o.head_dim != 0 || o.embed_dim % o.num_heads == 0;
-  check_value(divides, op, "embed_dim", o.embed_dim,
-              fmt::format("a multiple of num_heads, which is {}", o.num_heads));
-  const std::int64_t head_dim = o.head_dim != 0 ? o.head_dim : o.embed_dim / o.num_heads;
-  const std::int64_t kv_heads = o.num_kv_heads != 0 ? o.num_kv_heads : o.num_heads;
-  check_value(o.num_heads % kv_heads == 0, op, "num_kv_heads", kv_heads,
-              fmt::format("a divisor of num_heads, which is {}", o.num_heads));
-  return {o.num_heads * head_dim, kv_heads * head_dim, o.hidden_dim != 0 ? o.hidden_dim : 4 * o.embed_dim};
+}
+
+// A model that knows the shapes of its parameters and has no memory for them.
+nn::CausalLM shapes_alone(const nn::CausalLMOptions& options, std::int64_t most_layers) {
+  check_sizes(options, most_layers);
+  return nn::without_init<nn::CausalLM>(options, nn::InitialElements::none);
 }
 
 using Renaming = std::pair<std::string_view, std::string_view>;
@@ -103,10 +100,10 @@ std::string file_name(const Path& path, WeightFormat format) {
 }
 
 // q, k and v, which CausalLM keeps in one, each by itself.
-void add_parts(std::vector<WeightSlot>& slots, const WeightSlot& whole, const Sizes& sizes) {
+void add_parts(std::vector<WeightSlot>& slots, const WeightSlot& whole, const nn::QkvProjectionOptions& qkv) {
   std::int64_t row = 0;
   for (const auto& [part, rows] :
-       {std::pair("q_proj", sizes.query_width), {"k_proj", sizes.key_width}, {"v_proj", sizes.key_width}}) {
+       {std::pair("q_proj", qkv.query_width), {"k_proj", qkv.key_width}, {"v_proj", qkv.key_width}}) {
     WeightSlot slot = whole;
     slot.name.replace(slot.name.rfind("qkv"), 3, part);
     slot.shape[0] = rows;
@@ -118,30 +115,12 @@ void add_parts(std::vector<WeightSlot>& slots, const WeightSlot& whole, const Si
 
 }  // namespace
 
-std::vector<std::pair<std::string, Shape>> parameter_shapes(const nn::CausalLMOptions& o,
+std::vector<std::pair<std::string, Shape>> parameter_shapes(const nn::CausalLMOptions& options,
                                                             std::int64_t most_layers) {
-  const auto [query_width, key_width, hidden] = checked_sizes(o, most_layers);
-  const std::int64_t packed = query_width + 2 * key_width;
   std::vector<std::pair<std::string, Shape>> shapes;
-  const auto add = [&](const std::string& module, const Shape& weight, bool bias) {
-    shapes.emplace_back(module + ".weight", weight);
-    if (bias) shapes.emplace_back(module + ".bias", Shape{weight[0]});
-  };
-  const bool norm_bias = o.bias && o.norm == nn::NormKind::layer;
-  add("token", {o.vocab_size, o.embed_dim}, false);
-  if (!o.rope) add("position", {o.context, o.embed_dim}, false);
-  for (std::int64_t layer = 0; layer < o.num_layers; ++layer) {
-    const std::string block = fmt::format("blocks.{}.", layer);
-    add(block + "norm1", {o.embed_dim}, norm_bias);
-    add(block + "attention.qkv", {packed, o.embed_dim}, o.bias);
-    add(block + "attention.out", {o.embed_dim, query_width}, o.bias);
-    add(block + "norm2", {o.embed_dim}, norm_bias);
-    add(block + "mlp.up", {hidden, o.embed_dim}, o.bias);
-    if (o.gated) add(block + "mlp.gate", {hidden, o.embed_dim}, o.bias);
-    add(block + "mlp.down", {o.embed_dim, hidden}, o.bias);
+  for (const auto& [path, tensor] : shapes_alone(options, most_layers).state_dict()) {
+    shapes.emplace_back(path, tensor.shape());
   }
-  add("norm", {o.embed_dim}, norm_bias);
-  if (!o.tied) add("head", {o.vocab_size, o.embed_dim}, false);
   return shapes;
 }
 
@@ -149,19 +128,20 @@ std::vector<WeightSlot> weight_slots(const nn::CausalLMOptions& options, WeightF
                                      std::int64_t most_layers) {
   nn::CausalLMOptions o = options;
   if (format == WeightFormat::gpt2) o.bias = true;
+  const nn::CausalLM model = shapes_alone(o, most_layers);
   std::vector<WeightSlot> slots;
-  for (const auto& [parameter, shape] : parameter_shapes(o, most_layers)) {
-    WeightSlot slot{.name = parameter, .shape = shape, .parameter = parameter};
+  for (const auto& [parameter, tensor] : model.state_dict()) {
+    WeightSlot slot{.name = parameter, .shape = tensor.shape(), .parameter = parameter};
     if (format == WeightFormat::heed) {
       slots.push_back(slot);
       continue;
     }
     const Path path = split_path(parameter);
     slot.name = file_name(path, format);
-    slot.transposed = format == WeightFormat::gpt2 && !path.block.empty() && shape.rank() == 2;
-    if (slot.transposed) slot.shape = {shape[1], shape[0]};
+    slot.transposed = format == WeightFormat::gpt2 && !path.block.empty() && tensor.rank() == 2;
+    if (slot.transposed) slot.shape = {tensor.size(1), tensor.size(0)};
     if (format == WeightFormat::llama && path.module == "attention.qkv") {
-      add_parts(slots, slot, checked_sizes(o, most_layers));
+      add_parts(slots, slot, model.blocks[0].attention.qkv.options());
     } else {
       slots.push_back(slot);
     }

@@ -23,8 +23,8 @@ struct WeightSlot {
   bool repeated = false;       // a second name of a tied weight: may be left out, and must say the same
 };
 
-/// Paths and shapes of the parameters of a CausalLM, in its order, told without building one.
-/// Throws    ValueError (a size below 1 or above 2^30, sizes that do not divide, num_layers above `most_layers`).
+/// Paths and shapes of the parameters of a CausalLM, in its order: what a model says that has no memory for them.
+/// Throws    ValueError (a size below 1 or above 2^30, num_layers above `most_layers`, what CausalLM says of its options).
 std::vector<std::pair<std::string, Shape>> parameter_shapes(const nn::CausalLMOptions& options,
                                                             std::int64_t most_layers = std::int64_t{1} << 20);
 

@@ -7,7 +7,6 @@
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
-#include <heed/core/scope.h>
 #include <heed/nn/causal_lm.h>
 #include <heed/nn/init.h>
 #include <heed/ops/arithmetic.h>
@@ -23,21 +22,6 @@ const CausalLMOptions& checked(const CausalLMOptions& options) {
   check_value(options.context >= 1, "CausalLM", "context", options.context, "at least 1");
   check_value(options.num_layers >= 1, "CausalLM", "num_layers", options.num_layers, "at least 1");
   return options;
-}
-
-TransformerBlockOptions block_of(const CausalLMOptions& o) {
-  return {.embed_dim = o.embed_dim,
-          .num_heads = o.num_heads,
-          .hidden_dim = o.hidden_dim,
-          .dropout = o.dropout,
-          .bias = o.bias,
-          .num_kv_heads = o.num_kv_heads,
-          .head_dim = o.head_dim,
-          .rope = o.rope,
-          .activation = o.activation,
-          .gated = o.gated,
-          .norm = o.norm,
-          .norm_epsilon = o.norm_epsilon};
 }
 
 bool ends_residual_branch(std::string_view path) {
@@ -76,18 +60,37 @@ AttentionMask mask_of(const Tensor& documents) {
 
 }  // namespace
 
+TransformerBlockOptions block_options(const CausalLMOptions& o) {
+  return {.attention = {.embed_dim = o.embed_dim,
+                        .num_heads = o.num_heads,
+                        .dropout = o.dropout,
+                        .bias = o.bias,
+                        .num_kv_heads = o.num_kv_heads,
+                        .head_dim = o.head_dim,
+                        .rope = o.rope},
+          .mlp = {.hidden = o.hidden_dim, .bias = o.bias, .activation = o.activation, .gated = o.gated},
+          .norm = {.kind = o.norm, .epsilon = o.norm_epsilon, .bias = o.bias},
+          .dropout = o.dropout};
+}
+
+CausalLMOptions resolved(CausalLMOptions options) {
+  const TransformerBlockOptions block = resolved(block_options(checked(options)));
+  options.num_kv_heads = block.attention.num_kv_heads;
+  options.head_dim = block.attention.head_dim;
+  options.hidden_dim = block.mlp.hidden;
+  options.rope = block.attention.rope;
+  return options;
+}
+
 CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
     : Module("CausalLM"),
       token({checked(options).vocab_size, options.embed_dim}, generator),
       dropout({options.dropout}),
-      norm({.normalized_shape = {options.embed_dim},
-            .kind = options.norm,
-            .epsilon = options.norm_epsilon,
-            .bias = options.bias}),
+      norm(resolved(block_options(options)).norm),
       options_(options) {
   if (!options.rope) position.emplace(EmbeddingOptions{options.context, options.embed_dim}, generator);
   for (std::int64_t layer = 0; layer < options.num_layers; ++layer)
-    blocks.emplace_back(block_of(options), generator);
+    blocks.emplace_back(block_options(options), generator);
   if (!options.tied) {
     head.emplace(LinearOptions{.in = options.embed_dim, .out = options.vocab_size, .bias = false}, generator);
   }

@@ -29,6 +29,12 @@ struct CausalLMOptions {
   bool tied = true;  // the head's weight is that of the token vectors
 };
 
+/// The options of every block.
+TransformerBlockOptions block_options(const CausalLMOptions& options);
+/// The options with the sizes that were left 0 filled in, those of RoPE too.
+/// Throws    ValueError (what CausalLM says of its options).
+CausalLMOptions resolved(CausalLMOptions options);
+
 /// A language model of pre-norm transformer blocks. As the options are left it is a GPT, with learned positions; with RoPE,
 /// NormKind::rms, a gated MLP of silu and without bias it is a Llama.
 ///   x_0 = token[t] (+ position[0..T) without RoPE),  x_{l+1} = block_l(x_l), causal,  logits = norm(x_L) headᵀ.
@@ -40,6 +46,7 @@ struct CausalLMOptions {
 class CausalLM final : public Module {
  public:
   CausalLM(const CausalLMOptions& options, Generator& generator);
+  /// As given: sizes that were left 0 stay so.
   const CausalLMOptions& options() const { return options_; }
 
   /// Logits. The generator is for dropout, in training mode.

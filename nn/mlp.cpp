@@ -1,21 +1,18 @@
-#include <heed/core/scope.h>
 #include <heed/nn/mlp.h>
 #include <heed/ops/arithmetic.h>
 
 namespace heed::nn {
-namespace {
 
-std::int64_t hidden_size(const MLPOptions& options) {
-  return options.hidden == 0 ? 4 * options.dim : options.hidden;
+MLPOptions resolved(MLPOptions options) {
+  if (options.hidden == 0) options.hidden = 4 * options.dim;
+  return options;
 }
-
-}  // namespace
 
 MLP::MLP(const MLPOptions& options, Generator& generator)
     : Module("MLP"),
-      up({options.dim, hidden_size(options), options.bias}, generator),
-      down({hidden_size(options), options.dim, options.bias}, generator),
-      options_(options) {
+      options_(resolved(options)),
+      up({options_.dim, options_.hidden, options_.bias}, generator),
+      down({options_.hidden, options_.dim, options_.bias}, generator) {
   if (options.gated) gate.emplace(up.options(), generator);
 }
 

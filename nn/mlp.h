@@ -16,12 +16,18 @@ struct MLPOptions {
   bool gated = false;
 };
 
+/// The options with a hidden size that was left 0 filled in.
+MLPOptions resolved(MLPOptions options);
+
 /// y = down(activation(up(x))); gated, y = down(activation(gate(x)) ⊙ up(x)), which with silu is SwiGLU.
 /// Shapes    x [.., dim] → y [.., dim].
 /// Throws    ValueError (a size below 1), at the call what `linear` throws.
 class MLP final : public Module {
+  MLPOptions options_;  // first: the members below are made from it
+
  public:
   MLP(const MLPOptions& options, Generator& generator);
+  /// With what was left out filled in.
   const MLPOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -32,9 +38,6 @@ class MLP final : public Module {
 
  protected:
   HEED_MEMBERS(up, gate, down)
-
- private:
-  MLPOptions options_;
 };
 
 }  // namespace heed::nn

@@ -4,7 +4,6 @@
 
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
-#include <heed/core/scope.h>
 #include <heed/nn/dropout.h>
 #include <heed/nn/init.h>
 #include <heed/nn/multi_head_attention.h>
@@ -20,34 +19,9 @@ namespace {
 constexpr std::string_view op = "MultiHeadAttention";
 
 void check_rope(const RopeOptions& rope, std::int64_t head_dim) {
-  const std::int64_t rotary = rope.rotary == 0 ? head_dim : rope.rotary;
-  check_value(rotary >= 2 && rotary <= head_dim && rotary % 2 == 0, op, "rotary", rotary,
+  check_value(rope.rotary >= 2 && rope.rotary <= head_dim && rope.rotary % 2 == 0, op, "rotary", rope.rotary,
               fmt::format("an even number up to head_dim, which is {}", head_dim));
   check_value(rope.base > 0, op, "base", rope.base, "base > 0");
-}
-
-// The options with the sizes that were left 0.
-MultiHeadAttentionOptions completed(MultiHeadAttentionOptions options) {
-  check_value(options.embed_dim >= 1, op, "embed_dim", options.embed_dim, "at least 1");
-  check_value(options.num_heads >= 1, op, "num_heads", options.num_heads, "at least 1");
-  if (options.head_dim == 0) {
-    check_value(options.embed_dim % options.num_heads == 0, op, "embed_dim", options.embed_dim,
-                fmt::format("a multiple of num_heads, which is {}", options.num_heads));
-    options.head_dim = options.embed_dim / options.num_heads;
-  }
-  if (options.num_kv_heads == 0) options.num_kv_heads = options.num_heads;
-  if (options.kdim == 0) options.kdim = options.embed_dim;
-  if (options.vdim == 0) options.vdim = options.embed_dim;
-  check_value(options.head_dim >= 1, op, "head_dim", options.head_dim, "at least 1");
-  check_value(options.num_kv_heads >= 1 && options.num_heads % options.num_kv_heads == 0, op, "num_kv_heads",
-              options.num_kv_heads, fmt::format("a divisor of num_heads, which is {}", options.num_heads));
-  check_value(options.dropout >= 0 && options.dropout <= 1, op, "dropout", options.dropout,
-              "0 <= dropout <= 1");
-  check_value(options.softcap >= 0, op, "softcap", options.softcap, "softcap >= 0");
-  check_value(options.window_left >= -1, op, "window_left", options.window_left, "-1 or more");
-  check_value(options.window_right >= -1, op, "window_right", options.window_right, "-1 or more");
-  if (options.rope) check_rope(*options.rope, options.head_dim);
-  return options;
 }
 
 QkvProjectionOptions projection_of(const MultiHeadAttentionOptions& options) {
@@ -63,9 +37,13 @@ LinearOptions output_of(const MultiHeadAttentionOptions& options) {
   return {options.num_heads * options.head_dim, options.embed_dim, options.out_bias.value_or(options.bias)};
 }
 
-HeadNormOptions norm_of(const MultiHeadAttentionOptions& options) {
-  return {options.head_dim, options.qk_norm, options.qk_norm_epsilon};
+std::optional<Norm> head_norm(const MultiHeadAttentionOptions& options) {
+  if (!options.qk_norm) return std::nullopt;
+  return Norm(
+      {.normalized_shape = {options.head_dim}, .kind = *options.qk_norm, .epsilon = options.qk_norm_epsilon});
 }
+
+Tensor normed(const Tensor& x, const std::optional<Norm>& norm) { return norm ? (*norm)(x) : x; }
 
 // [.., T, H·D] → [.., H, T, D]
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
@@ -123,12 +101,36 @@ Tensor with_row(const Tensor& x, const Tensor& row) {
 
 }  // namespace
 
+MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options) {
+  check_value(options.embed_dim >= 1, op, "embed_dim", options.embed_dim, "at least 1");
+  check_value(options.num_heads >= 1, op, "num_heads", options.num_heads, "at least 1");
+  if (options.head_dim == 0) {
+    check_value(options.embed_dim % options.num_heads == 0, op, "embed_dim", options.embed_dim,
+                fmt::format("a multiple of num_heads, which is {}", options.num_heads));
+    options.head_dim = options.embed_dim / options.num_heads;
+  }
+  if (options.num_kv_heads == 0) options.num_kv_heads = options.num_heads;
+  if (options.kdim == 0) options.kdim = options.embed_dim;
+  if (options.vdim == 0) options.vdim = options.embed_dim;
+  if (options.rope && options.rope->rotary == 0) options.rope->rotary = options.head_dim;
+  check_value(options.head_dim >= 1, op, "head_dim", options.head_dim, "at least 1");
+  check_value(options.num_kv_heads >= 1 && options.num_heads % options.num_kv_heads == 0, op, "num_kv_heads",
+              options.num_kv_heads, fmt::format("a divisor of num_heads, which is {}", options.num_heads));
+  check_value(options.dropout >= 0 && options.dropout <= 1, op, "dropout", options.dropout,
+              "0 <= dropout <= 1");
+  check_value(options.softcap >= 0, op, "softcap", options.softcap, "softcap >= 0");
+  check_value(options.window_left >= -1, op, "window_left", options.window_left, "-1 or more");
+  check_value(options.window_right >= -1, op, "window_right", options.window_right, "-1 or more");
+  if (options.rope) check_rope(*options.rope, options.head_dim);
+  return options;
+}
+
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator)
     : Module(op),
-      options_(completed(options)),
+      options_(resolved(options)),
       qkv(projection_of(options_), generator),
-      q_norm(norm_of(options_)),
-      k_norm(norm_of(options_)),
+      q_norm(head_norm(options_)),
+      k_norm(head_norm(options_)),
       out(output_of(options_), generator) {
   const std::int64_t width = options_.num_kv_heads * options_.head_dim;
   if (options_.add_bias_kv) {
@@ -160,8 +162,8 @@ MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& query, const
   check_input(name(), "key", key, "kdim", options_.kdim);
   check_input(name(), "value", value, "vdim", options_.vdim);
   const auto [q, k, v] = qkv(query, key, value);
-  return {q_norm(split_heads(q, options_.num_heads)), k_norm(split_heads(k, options_.num_kv_heads)),
-          split_heads(v, options_.num_kv_heads)};
+  return {normed(split_heads(q, options_.num_heads), q_norm),
+          normed(split_heads(k, options_.num_kv_heads), k_norm), split_heads(v, options_.num_kv_heads)};
 }
 
 AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -172,8 +174,8 @@ AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key,
   if (options_.rope) {
     const std::int64_t queries = query.size(-2);
     const std::int64_t keys = key.size(-2);
-    heads.query = turned(heads.query, arange(keys - queries, keys));
-    heads.key = turned(heads.key, arange(0, keys));
+    heads.query = rotated(heads.query, arange(keys - queries, keys));
+    heads.key = rotated(heads.key, arange(0, keys));
   }
   const bool itself = query.impl() == key.impl();
   return attend(std::move(heads), windowed(itself ? mask.query_start(0) : mask), generator, need_weights);
@@ -202,7 +204,7 @@ AttentionMask MultiHeadAttention::windowed(const AttentionMask& mask) const {
   return mask & AttentionMask::window(options_.window_left, options_.window_right);
 }
 
-Tensor MultiHeadAttention::turned(const Tensor& heads, const Tensor& positions) const {
+Tensor MultiHeadAttention::rotated(const Tensor& heads, const Tensor& positions) const {
   return options_.rope ? rope(heads, positions, *options_.rope) : heads;
 }
 
@@ -240,11 +242,7 @@ void MultiHeadAttention::visit(MemberVisitor& visitor) {
   } else {
     visitor.child("qkv", qkv);
   }
-  visitor.parameter("bias_k", bias_k);
-  visitor.parameter("bias_v", bias_v);
-  visitor.child("q_norm", q_norm);
-  visitor.child("k_norm", k_norm);
-  visitor.parameter("sink", sink);
+  visitor.members("bias_k, bias_v, q_norm, k_norm, sink", bias_k, bias_v, q_norm, k_norm, sink);
   visitor.child(torch ? "out_proj" : "out", out);
 }
 

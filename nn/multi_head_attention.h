@@ -5,9 +5,9 @@
 #include <span>
 
 #include <heed/core/random.h>
-#include <heed/nn/head_norm.h>
 #include <heed/nn/kv_cache.h>
 #include <heed/nn/linear.h>
+#include <heed/nn/norm.h>
 #include <heed/nn/qkv_projection.h>
 #include <heed/ops/attention/attention.h>
 #include <heed/ops/attention/form/scaled_dot_product_attention.h>
@@ -31,8 +31,8 @@ struct MultiHeadAttentionOptions {
   std::int64_t kdim = 0;              // width of the key input; 0: embed_dim
   std::int64_t vdim = 0;              // width of the value input; 0: embed_dim
   std::optional<RopeOptions> rope = {};
-  QkNorm qk_norm = QkNorm::none;  // of each head, before RoPE
-  std::optional<double> qk_norm_epsilon = {};
+  std::optional<NormKind> qk_norm = {};  // of queries and keys, each head over its own channels, before RoPE
+  std::optional<double> qk_norm_epsilon = {};  // as NormOptions reads it
   std::int64_t window_left = -1;     // keys before a query's position that it may attend; −1: no bound
   std::int64_t window_right = -1;    // and after it
   std::optional<double> scale = {};  // of q·k; 1/√head_dim if not given
@@ -43,8 +43,12 @@ struct MultiHeadAttentionOptions {
   ParameterNames names = ParameterNames::heed;
 };
 
+/// The options with the sizes that were left 0 filled in, those of RoPE too.
+/// Throws    ValueError (what MultiHeadAttention says of its options).
+MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options);
+
 /// Attention by several heads at once (Vaswani et al., 2017):
-///   q, k, v = projections of query, key and value, cut in heads, q and k normed and turned if asked,
+///   q, k, v = projections of query, key and value, cut in heads, q and k normed and rotated if asked,
 ///   y = out(concat over heads of attention(q_h, k_{h / (Hq/Hkv)}, v_{h / (Hq/Hkv)})).
 /// Shapes    query [.., Tq, E], key [.., Tk, kdim], value [.., Tk, vdim] → y [.., Tq, E]; weights [.., Hq, Tq, Tk + X]
 ///           with X extra keys of add_bias_kv and add_zero_attn at the end.
@@ -85,9 +89,9 @@ class MultiHeadAttention final : public Module {
                 const AttentionMask& mask = {}) const;
 
   QkvProjection qkv;
-  Tensor bias_k, bias_v;  // [1, 1, Hkv·D], of add_bias_kv
-  HeadNorm q_norm, k_norm;
-  Tensor sink;  // [Hq]
+  Tensor bias_k, bias_v;               // [1, 1, Hkv·D], of add_bias_kv
+  std::optional<Norm> q_norm, k_norm;  // of qk_norm; weight and bias [D], shared by all heads
+  Tensor sink;                         // [Hq]
   Linear out;
 
  protected:
@@ -104,7 +108,7 @@ class MultiHeadAttention final : public Module {
   /// From heads to the result.
   AttentionWeights attend(Heads heads, AttentionMask mask, Generator* generator, bool need_weights) const;
   AttentionMask windowed(const AttentionMask& mask) const;
-  Tensor turned(const Tensor& heads, const Tensor& positions) const;
+  Tensor rotated(const Tensor& heads, const Tensor& positions) const;
   void append_extra_keys(Heads& heads, AttentionMask& mask) const;
 };
 

@@ -6,7 +6,6 @@
 
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
-#include <heed/core/scope.h>
 #include <heed/nn/multi_head_attention.h>
 
 namespace heed::nn {
@@ -57,8 +56,8 @@ Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache, std::span<con
   const Lengths starts = cache.lengths();
   const std::int64_t tokens = x.size(1);
   const Tensor positions = next_positions(starts, tokens);
-  heads.query = turned(heads.query, positions);
-  cache.append(turned(heads.key, positions), heads.value, counts);
+  heads.query = rotated(heads.query, positions);
+  cache.append(rotated(heads.key, positions), heads.value, counts);
   heads.key = cache.keys();
   heads.value = cache.values();
   const AttentionMask kept = AttentionMask::causal() & AttentionMask::key_lengths(tensor_of(cache.lengths()));

@@ -1,5 +1,4 @@
 #include <heed/core/check.h>
-#include <heed/core/scope.h>
 #include <heed/nn/init.h>
 #include <heed/nn/norm.h>
 #include <heed/ops/layer_norm.h>
@@ -8,36 +7,21 @@
 namespace heed::nn {
 namespace {
 
-void check_options(std::string_view module, const Shape& normalized_shape, double epsilon) {
-  if (normalized_shape.empty()) fail<ValueError>(module, "normalized_shape has no axes", {}, "one or more");
-  check_value(epsilon >= 0, module, "epsilon", epsilon, "0 or more");
-}
+std::string_view name_of(NormKind kind) { return kind == NormKind::rms ? "RMSNorm" : "LayerNorm"; }
 
 }  // namespace
 
-LayerNorm::LayerNorm(const LayerNormOptions& options) : Module("LayerNorm"), options_(options) {
-  check_options("LayerNorm", options.normalized_shape, options.epsilon);
-  weight = constant_parameter(options.normalized_shape, 1);
-  if (options.bias) bias = constant_parameter(options.normalized_shape, 0);
+NormOptions resolved(NormOptions options) {
+  const std::string_view module = name_of(options.kind);
+  if (options.normalized_shape.empty()) {
+    fail<ValueError>(module, "normalized_shape has no axes", {}, "one or more");
+  }
+  if (!options.epsilon) options.epsilon = options.kind == NormKind::rms ? 1e-6 : 1e-5;
+  check_value(*options.epsilon >= 0, module, "epsilon", *options.epsilon, "0 or more");
+  return options;
 }
 
-Tensor LayerNorm::operator()(const Tensor& x) const {
-  const Scope scope = enter();
-  return layer_norm(x, options_.normalized_shape, weight, bias, options_.epsilon);
-}
-
-RMSNorm::RMSNorm(const RMSNormOptions& options) : Module("RMSNorm"), options_(options) {
-  check_options("RMSNorm", options.normalized_shape, options.epsilon);
-  weight = constant_parameter(options.normalized_shape, 1);
-}
-
-Tensor RMSNorm::operator()(const Tensor& x) const {
-  const Scope scope = enter();
-  return rms_norm(x, options_.normalized_shape, weight, options_.epsilon);
-}
-
-Norm::Norm(const NormOptions& options) : Module("Norm"), options_(options) {
-  check_options("Norm", options.normalized_shape, options.epsilon);
+Norm::Norm(const NormOptions& options) : Module(name_of(options.kind)), options_(resolved(options)) {
   weight = constant_parameter(options.normalized_shape, 1);
   const bool biased = options.bias && options.kind == NormKind::layer;
   if (biased) bias = constant_parameter(options.normalized_shape, 0);
@@ -46,8 +30,8 @@ Norm::Norm(const NormOptions& options) : Module("Norm"), options_(options) {
 Tensor Norm::operator()(const Tensor& x) const {
   const Scope scope = enter();
   return options_.kind == NormKind::rms
-             ? rms_norm(x, options_.normalized_shape, weight, options_.epsilon)
-             : layer_norm(x, options_.normalized_shape, weight, bias, options_.epsilon);
+             ? rms_norm(x, options_.normalized_shape, weight, *options_.epsilon)
+             : layer_norm(x, options_.normalized_shape, weight, bias, *options_.epsilon);
 }
 
 }  // namespace heed::nn

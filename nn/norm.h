@@ -1,73 +1,35 @@
 #pragma once
 
+#include <optional>
+
 #include <heed/nn/module.h>
 
 namespace heed::nn {
-
-struct LayerNormOptions {
-  Shape normalized_shape;  // the last axes of the input
-  double epsilon = 1e-5;
-  bool bias = true;
-};
-
-/// y = (x − mean) / √(variance + ε) · weight + bias, statistics over the last axes.   weight starts at 1,
-/// bias at 0.
-/// Throws    ValueError (no axes, ε < 0), at the call what `layer_norm` throws.
-class LayerNorm final : public Module {
- public:
-  explicit LayerNorm(const LayerNormOptions& options);
-  const LayerNormOptions& options() const { return options_; }
-
-  Tensor operator()(const Tensor& x) const;
-
-  Tensor weight;
-  Tensor bias;
-
- protected:
-  HEED_MEMBERS(weight, bias)
-
- private:
-  LayerNormOptions options_;
-};
-
-struct RMSNormOptions {
-  Shape normalized_shape;  // the last axes of the input
-  double epsilon = 1e-6;
-};
-
-/// y = x / √(mean x² + ε) · weight, the mean over the last axes.   weight starts at 1.
-/// Throws    ValueError (no axes, ε < 0), at the call what `rms_norm` throws.
-class RMSNorm final : public Module {
- public:
-  explicit RMSNorm(const RMSNormOptions& options);
-  const RMSNormOptions& options() const { return options_; }
-
-  Tensor operator()(const Tensor& x) const;
-
-  Tensor weight;
-
- protected:
-  HEED_MEMBERS(weight)
-
- private:
-  RMSNormOptions options_;
-};
 
 /// Which norm a model uses.
 enum class NormKind { layer, rms };
 
 struct NormOptions {
-  Shape normalized_shape;  // the last axes of the input
+  Shape normalized_shape = {};  // the last axes of the input
   NormKind kind = NormKind::layer;
-  double epsilon = 1e-5;
-  bool bias = true;  // of layer alone
+  std::optional<double> epsilon = {};  // 1e-5 for layer and 1e-6 for rms if not given
+  bool bias = true;                    // of layer alone
 };
 
-/// LayerNorm or RMSNorm, as the options say, with the same parameters.
-/// Throws    as they do.
-class Norm final : public Module {
+/// The options with what was left out filled in.
+/// Throws    ValueError (no axes, ε < 0).
+NormOptions resolved(NormOptions options);
+
+/// Statistics over the last axes:
+///   layer: y = (x − mean) / √(variance + ε) ⊙ weight + bias.   rms: y = x / √(mean x² + ε) ⊙ weight.
+/// Start     weight 1, bias 0.
+/// Throws    ValueError (as `resolved`), at the call what `layer_norm` and `rms_norm` throw.
+class Norm : public Module {
+  NormOptions options_;  // first: the members below are made from it
+
  public:
   explicit Norm(const NormOptions& options);
+  /// With what was left out filled in.
   const NormOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;
@@ -77,9 +39,21 @@ class Norm final : public Module {
 
  protected:
   HEED_MEMBERS(weight, bias)
+};
+
+/// Norm of one kind, whatever the options say, under the name it is known by.
+template <NormKind Kind>
+class NormOf final : public Norm {
+ public:
+  explicit NormOf(const NormOptions& options) : Norm(of_kind(options)) {}
 
  private:
-  NormOptions options_;
+  static NormOptions of_kind(NormOptions options) {
+    options.kind = Kind;
+    return options;
+  }
 };
+using LayerNorm = NormOf<NormKind::layer>;
+using RMSNorm = NormOf<NormKind::rms>;
 
 }  // namespace heed::nn

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include <heed/core/check.h>
-#include <heed/core/scope.h>
 #include <heed/nn/init.h>
 #include <heed/nn/qkv_projection.h>
 #include <heed/ops/concat.h>

@@ -1,42 +1,35 @@
-#include <heed/core/scope.h>
+#include <fmt/format.h>
+
+#include <heed/core/check.h>
 #include <heed/nn/transformer_block.h>
 #include <heed/ops/arithmetic.h>
 
 namespace heed::nn {
-namespace {
 
-NormOptions norm_of(const TransformerBlockOptions& o) {
-  return {.normalized_shape = {o.embed_dim}, .kind = o.norm, .epsilon = o.norm_epsilon, .bias = o.bias};
+TransformerBlockOptions resolved(TransformerBlockOptions options) {
+  options.attention = resolved(options.attention);
+  const std::int64_t width = options.attention.embed_dim;
+  const std::string expected = fmt::format("attention.embed_dim, {}", width);
+  if (options.mlp.dim == 0) options.mlp.dim = width;
+  check_value(options.mlp.dim == width, "TransformerBlock", "mlp.dim", options.mlp.dim, expected);
+  options.mlp = resolved(options.mlp);
+  if (options.norm.normalized_shape.empty()) options.norm.normalized_shape = {width};
+  if (options.norm.normalized_shape != Shape{width}) {
+    fail<ValueError>("TransformerBlock", "norm.normalized_shape does not fit",
+                     options.norm.normalized_shape.str(), expected);
+  }
+  options.norm = resolved(options.norm);
+  return options;
 }
-
-MultiHeadAttentionOptions attention_of(const TransformerBlockOptions& o) {
-  return {.embed_dim = o.embed_dim,
-          .num_heads = o.num_heads,
-          .dropout = o.dropout,
-          .bias = o.bias,
-          .num_kv_heads = o.num_kv_heads,
-          .head_dim = o.head_dim,
-          .rope = o.rope};
-}
-
-MLPOptions mlp_of(const TransformerBlockOptions& o) {
-  return {.dim = o.embed_dim,
-          .hidden = o.hidden_dim,
-          .bias = o.bias,
-          .activation = o.activation,
-          .gated = o.gated};
-}
-
-}  // namespace
 
 TransformerBlock::TransformerBlock(const TransformerBlockOptions& options, Generator& generator)
     : Module("TransformerBlock"),
-      norm1(norm_of(options)),
-      attention(attention_of(options), generator),
-      norm2(norm_of(options)),
-      mlp(mlp_of(options), generator),
-      dropout({options.dropout}),
-      options_(options) {}
+      options_(resolved(options)),
+      norm1(options_.norm),
+      attention(options_.attention, generator),
+      norm2(options_.norm),
+      mlp(options_.mlp, generator),
+      dropout({options_.dropout}) {}
 
 Tensor TransformerBlock::operator()(const Tensor& x, const AttentionMask& mask, Generator* generator) const {
   const Scope scope = enter();

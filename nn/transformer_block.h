@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include <heed/nn/dropout.h>
@@ -12,25 +11,24 @@
 namespace heed::nn {
 
 struct TransformerBlockOptions {
-  std::int64_t embed_dim = 0;
-  std::int64_t num_heads = 0;
-  std::int64_t hidden_dim = 0;  // 0: four times embed_dim
-  double dropout = 0;           // of attention weights and of both branches, in training mode
-  bool bias = true;
-  std::int64_t num_kv_heads = 0;  // as MultiHeadAttention reads it
-  std::int64_t head_dim = 0;      // the same
-  std::optional<RopeOptions> rope = {};
-  Activation activation = Activation::gelu;
-  bool gated = false;  // the MLP
-  NormKind norm = NormKind::layer;
-  double norm_epsilon = 1e-5;
+  MultiHeadAttentionOptions attention = {};
+  MLPOptions mlp = {};    // a dim of 0: attention.embed_dim
+  NormOptions norm = {};  // of both norms; without a shape: {attention.embed_dim}
+  double dropout = 0;     // of both branches, in training mode
 };
+
+/// The options with what was left out filled in, those of the parts too.
+/// Throws    ValueError (mlp.dim or norm.normalized_shape that differs from attention.embed_dim, what the parts throw).
+TransformerBlockOptions resolved(TransformerBlockOptions options);
 
 /// Pre-norm block:  z = x + attention(norm1(x)),   y = z + mlp(norm2(z)).   x [.., T, E] → y, same shape.
 /// Throws    what its parts throw.
 class TransformerBlock final : public Module {
+  TransformerBlockOptions options_;  // first: the members below are made from it
+
  public:
   TransformerBlock(const TransformerBlockOptions& options, Generator& generator);
+  /// With what was left out filled in.
   const TransformerBlockOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}, Generator* generator = nullptr) const;
@@ -51,8 +49,6 @@ class TransformerBlock final : public Module {
 
  private:
   Tensor add_mlp(const Tensor& z, Generator* generator) const;
-
-  TransformerBlockOptions options_;
 };
 
 }  // namespace heed::nn

@@ -1,4 +1,3 @@
-#include <heed/core/scope.h>
 #include <heed/nn/transformer_layers.h>
 #include <heed/ops/arithmetic.h>
 
@@ -21,8 +20,8 @@ LinearOptions down_of(const TransformerLayerOptions& options) {
   return {options.dim_feedforward, options.d_model, options.bias};
 }
 
-LayerNormOptions norm_of(const TransformerLayerOptions& options) {
-  return {{options.d_model}, options.layer_norm_eps, options.bias};
+NormOptions norm_of(const TransformerLayerOptions& options) {
+  return {.normalized_shape = {options.d_model}, .epsilon = options.layer_norm_eps, .bias = options.bias};
 }
 
 // x + branch(norm(x)), or norm(x + branch(x)).

@@ -118,7 +118,8 @@ TEST_CASE("check_causal passes beyond one block of attention, and asks a sample 
 
 TEST_CASE("check_causal passes a block and a language model, with and without dropout") {
   Generator generator(1);
-  nn::TransformerBlock block({.embed_dim = width, .num_heads = 2, .dropout = 0.3}, generator);
+  nn::TransformerBlock block(
+      {.attention = {.embed_dim = width, .num_heads = 2, .dropout = 0.3}, .dropout = 0.3}, generator);
   const SequenceModel of_block = [&](const Tensor& x) {
     Generator draws(3);
     return block(x, AttentionMask::causal(), &draws);

@@ -161,7 +161,7 @@ TEST_CASE("options of every kind come back from a saved model") {
   CHECK(heed::lm::model_config_to_json(loaded.model.options()) == heed::lm::model_config_to_json(options));
 }
 
-TEST_CASE("parameters are told without a model") {
+TEST_CASE("parameters are told without memory for them") {
   using heed::nn::CausalLMOptions;
   const CausalLMOptions gpt = {
       .vocab_size = 7, .context = 5, .num_layers = 2, .num_heads = 2, .embed_dim = 4};
@@ -189,6 +189,13 @@ TEST_CASE("parameters are told without a model") {
   odd = gpt;
   odd.num_heads = 0;
   CHECK_THROWS_WITH(heed::lm::parameter_shapes(odd), Contains("num_heads is 0"));
+  odd.num_heads = 1 << 20;
+  odd.head_dim = 1 << 20;
+  CHECK_THROWS_WITH(heed::lm::parameter_shapes(odd), Contains("num_heads * head_dim is 1099511627776"));
+  CausalLMOptions large = gpt;
+  large.vocab_size = large.embed_dim = 1 << 30;
+  large.num_heads = 1;
+  CHECK(heed::lm::parameter_shapes(large)[0].second == heed::Shape{1 << 30, 1 << 30});
 }
 
 TEST_CASE("two descriptions of a model differ by name and both values") {

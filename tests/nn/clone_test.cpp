@@ -134,7 +134,7 @@ TEST_CASE("without initial elements nothing is drawn, written or, if asked, allo
   CHECK(generator.state().offset == 0);
   CHECK(heed::nn::constant_parameter({2}, 1).to_vector<float>() == std::vector<float>{1, 1});
   const auto norm = heed::nn::without_init<heed::nn::LayerNorm>(
-      heed::nn::LayerNormOptions{.normalized_shape = {8}}, InitialElements::none);
+      heed::nn::NormOptions{.normalized_shape = {8}}, InitialElements::none);
   CHECK(norm.weight.shape() == heed::Shape{8});
   CHECK(norm.weight.strides()[0] == 0);
 }

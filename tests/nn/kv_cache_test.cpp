@@ -54,7 +54,7 @@ std::vector<MultiHeadAttentionOptions> variants() {
            .num_heads = 2,
            .num_kv_heads = 1,
            .rope = rope,
-           .qk_norm = heed::nn::QkNorm::rms,
+           .qk_norm = heed::nn::NormKind::rms,
            .softcap = 3,
            .sink = true,
            .add_bias_kv = true,

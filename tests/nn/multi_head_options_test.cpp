@@ -26,7 +26,7 @@ using heed::RopeOptions;
 using heed::Tensor;
 using heed::nn::MultiHeadAttention;
 using heed::nn::MultiHeadAttentionOptions;
-using heed::nn::QkNorm;
+using heed::nn::NormKind;
 using heed::test::plain_attention;
 
 namespace {
@@ -51,8 +51,9 @@ std::vector<Variant> variants() {
       {"kdim and vdim", {.embed_dim = 4, .num_heads = 2, .kdim = 3, .vdim = 5}},
       {"rope by halves", {.embed_dim = 8, .num_heads = 2, .rope = half}},
       {"rope in pairs, partial", {.embed_dim = 8, .num_heads = 2, .num_kv_heads = 1, .rope = pairs}},
-      {"qk-norm rms", {.embed_dim = 8, .num_heads = 2, .rope = half, .qk_norm = QkNorm::rms}},
-      {"qk-norm layer", {.embed_dim = 6, .num_heads = 2, .qk_norm = QkNorm::layer, .qk_norm_epsilon = 1e-3}},
+      {"qk-norm rms", {.embed_dim = 8, .num_heads = 2, .rope = half, .qk_norm = NormKind::rms}},
+      {"qk-norm layer",
+       {.embed_dim = 6, .num_heads = 2, .qk_norm = NormKind::layer, .qk_norm_epsilon = 1e-3}},
       {"window", {.embed_dim = 4, .num_heads = 2, .window_left = 1, .window_right = 0}},
       {"window to the right", {.embed_dim = 4, .num_heads = 2, .window_right = 1}},
       {"scale", {.embed_dim = 4, .num_heads = 2, .scale = -0.3}},
@@ -66,7 +67,7 @@ std::vector<Variant> variants() {
         .num_kv_heads = 2,
         .head_dim = 4,
         .rope = pairs,
-        .qk_norm = QkNorm::rms,
+        .qk_norm = NormKind::rms,
         .window_left = 2,
         .scale = 0.7,
         .softcap = 2,
@@ -196,7 +197,8 @@ TEST_CASE("parameters keep their names, and options add theirs") {
   CHECK(names({.embed_dim = 4, .num_heads = 2, .bias = false, .kdim = 3}) ==
         "qkv.q_weight qkv.k_weight qkv.v_weight out.weight ");
   CHECK(
-      names({.embed_dim = 4, .num_heads = 2, .qk_norm = QkNorm::layer, .sink = true, .add_bias_kv = true}) ==
+      names(
+          {.embed_dim = 4, .num_heads = 2, .qk_norm = NormKind::layer, .sink = true, .add_bias_kv = true}) ==
       "qkv.weight qkv.bias bias_k bias_v q_norm.weight q_norm.bias k_norm.weight k_norm.bias sink out.weight "
       "out.bias ");
   const MultiHeadAttention grouped =
@@ -270,8 +272,9 @@ TEST_CASE("options that do not fit are refused by name") {
              Contains("rotary is 6") && Contains("which is 4"));
   CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .rope = RopeOptions{.base = 0}}),
              Contains("base > 0"));
-  CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .qk_norm = QkNorm::rms, .qk_norm_epsilon = -1}),
-             Contains("epsilon is -1"));
+  CHECK_THAT(
+      message(Options{.embed_dim = 8, .num_heads = 2, .qk_norm = NormKind::rms, .qk_norm_epsilon = -1}),
+      Contains("epsilon is -1"));
   CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .window_left = -2}),
              Contains("window_left is -2"));
   CHECK_THAT(message(Options{.embed_dim = 8, .num_heads = 2, .window_right = -2}),

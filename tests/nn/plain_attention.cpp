@@ -35,15 +35,16 @@ Values head_row(const Affine& affine, const Values& x, Index row, Index head, In
   return y;
 }
 
-void normalise(Values& x, const nn::HeadNorm& norm) {
-  const auto kind = norm.options().kind;
-  if (kind == nn::QkNorm::none) return;
+void normalise(Values& x, const std::optional<nn::Norm>& maybe) {
+  if (!maybe) return;
+  const nn::Norm& norm = *maybe;
+  const bool centred = norm.options().kind == nn::NormKind::layer;
   const double count = static_cast<double>(x.size());
   double mean = 0;
-  for (const double v : x) mean += kind == nn::QkNorm::layer ? v / count : 0;
+  for (const double v : x) mean += centred ? v / count : 0;
   double variance = 0;
   for (const double v : x) variance += (v - mean) * (v - mean) / count;
-  const double epsilon = norm.options().epsilon.value_or(kind == nn::QkNorm::layer ? 1e-5 : 1e-6);
+  const double epsilon = *norm.options().epsilon;
   const Values weight = values_of(norm.weight);
   const Values bias = values_of(norm.bias);
   for (std::size_t c = 0; c < x.size(); ++c) {
@@ -51,7 +52,7 @@ void normalise(Values& x, const nn::HeadNorm& norm) {
   }
 }
 
-void turn(Values& x, Index position, const std::optional<RopeOptions>& rope) {
+void rotate(Values& x, Index position, const std::optional<RopeOptions>& rope) {
   if (!rope) return;
   const std::size_t rotary = rope->rotary == 0 ? x.size() : at(rope->rotary);
   for (std::size_t k = 0; k < rotary / 2; ++k) {
@@ -60,9 +61,9 @@ void turn(Values& x, Index position, const std::optional<RopeOptions>& rope) {
     double& b = x[pairs ? 2 * k + 1 : k + rotary / 2];
     const double angle = static_cast<double>(position) *
                          std::pow(rope->base, -2.0 * static_cast<double>(k) / static_cast<double>(rotary));
-    const double turned = a * std::cos(angle) - b * std::sin(angle);
+    const double rotated = a * std::cos(angle) - b * std::sin(angle);
     b = a * std::sin(angle) + b * std::cos(angle);
-    a = turned;
+    a = rotated;
   }
 }
 
@@ -107,13 +108,13 @@ class Plain {
   Values query(const Values& x, Index row, Index head, Index position) const {
     Values q = head_row(to_q_, x, row, head, o_.head_dim);
     normalise(q, layer_.q_norm);
-    turn(q, position, o_.rope);
+    rotate(q, position, o_.rope);
     return q;
   }
   Key key(const Values& k, const Values& v, Index row, Index head, Index position) const {
     Key result{head_row(to_k_, k, row, head, o_.head_dim), head_row(to_v_, v, row, head, o_.head_dim)};
     normalise(result.key, layer_.k_norm);
-    turn(result.key, position, o_.rope);
+    rotate(result.key, position, o_.rope);
     return result;
   }
   bool in_window(Index position, Index j) const {
