@@ -28,8 +28,8 @@ bool ends_residual_branch(std::string_view path) {
   return path.ends_with("attention.out.weight") || path.ends_with("mlp.down.weight");
 }
 
-// [B, T]: the positions that follow each sample's length. Beyond the context they stay at its end: such tokens are either
-// not counted, or the caches, being full, refuse them.
+// [B, T]: the positions that follow each sample's length. Beyond the context they stay at its end: such
+// tokens are either not counted, or the caches, being full, refuse them.
 Tensor next_positions(const std::vector<std::int64_t>& lengths, std::int64_t tokens, std::int64_t context) {
   Tensor positions = zeros({static_cast<std::int64_t>(lengths.size()), tokens}, DType::i64);
   std::int64_t* data = positions.mutable_data<std::int64_t>();

@@ -9,8 +9,8 @@ struct DropoutOptions {
   double p = 0.5;
 };
 
-/// In training mode y = x ⊙ keep / (1 − p) with keep drawn from `generator`, P(keep) = 1 − p; otherwise y =
-/// x.
+/// In training mode y = x ⊙ keep / (1 − p) with keep drawn from `generator`, P(keep) = 1 − p; otherwise
+/// y = x.
 /// Throws    ValueError (p outside [0, 1]; no generator where one is needed).
 class Dropout final : public Module {
  public:
@@ -26,8 +26,8 @@ class Dropout final : public Module {
   DropoutOptions options_;
 };
 
-/// The generator that dropout of probability p must draw from: ValueError, naming `module`, when there is
-/// none.
+/// The generator that dropout of probability p must draw from: ValueError, naming `module`, when
+/// there is none.
 Generator& need_generator(std::string_view module, double p, Generator* generator);
 
 }  // namespace heed::nn

@@ -27,8 +27,8 @@ enum class InitialElements {
   none     // no memory: one element that cannot be written to stands for all
 };
 
-/// While one lives, the functions above draw and write nothing on this thread. For a module whose elements come from
-/// elsewhere, or that is only asked for its shapes.
+/// While one lives, the functions above draw and write nothing on this thread. For a module whose elements
+/// come from elsewhere, or that is only asked for its shapes.
 class SkipInit {
  public:
   explicit SkipInit(InitialElements elements = InitialElements::unset) noexcept;

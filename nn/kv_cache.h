@@ -16,9 +16,9 @@ struct KVCacheOptions {
   DType dtype = DType::f32;
 };
 
-/// Keys and values of the tokens that an attention module has seen, in memory that is allocated once. Every sample has
-/// a length of its own: token i of a sample lies at position i, its next one at position lengths()[b].
-/// A failed call changes nothing.
+/// Keys and values of the tokens that an attention module has seen, in memory that is allocated once. Every
+/// sample has a length of its own: token i of a sample lies at position i, its next one at position
+/// lengths()[b]. A failed call changes nothing.
 class KVCache {
  public:
   /// Throws    ValueError (a size below 1), DTypeError (not floating).
@@ -32,20 +32,20 @@ class KVCache {
 
   /// Adds the first counts[b] tokens of sample b; without counts all of them.
   /// Shapes    keys and values [batch, num_kv_heads, T, head_dim].
-  /// Throws    ShapeError, DTypeError, ValueError (a count outside 0 … T, more tokens than the capacity), GradError (the
-  ///           tensors have history, which would be cut).
+  /// Throws    ShapeError, DTypeError, ValueError (a count outside 0 … T, more tokens than the capacity),
+  ///           GradError (the tensors have history, which would be cut).
   void append(const Tensor& keys, const Tensor& values, std::span<const std::int64_t> counts = {});
 
-  /// Forgets the tokens from position `length` on, in every sample or in sample b from lengths[b] on. A sample that is
-  /// shorter stays.
+  /// Forgets the tokens from position `length` on, in every sample or in sample b from lengths[b] on. A
+  /// sample that is shorter stays.
   /// Throws    ValueError (negative length, another number of lengths than samples).
   void truncate(std::int64_t length);
   void truncate(std::span<const std::int64_t> lengths);
   /// Forgets everything.
   void reset() { truncate(0); }
 
-  /// What is kept, [batch, num_kv_heads, longest(), head_dim]: views of the cache's memory. Rows beyond a sample's own
-  /// length mean nothing.
+  /// What is kept, [batch, num_kv_heads, longest(), head_dim]: views of the cache's memory. Rows beyond a
+  /// sample's own length mean nothing.
   Tensor keys() const;
   Tensor values() const;
 

@@ -13,8 +13,8 @@ namespace heed::nn {
 
 class Module;
 
-/// A tensor of a module that is not trained, such as a running mean: it is saved, converted and cloned with the
-/// module, and no optimizer sees it. Used like any other tensor.
+/// A tensor of a module that is not trained, such as a running mean: it is saved, converted and cloned with
+/// the module, and no optimizer sees it. Used like any other tensor.
 class Buffer : public Tensor {
  public:
   Buffer() = default;
@@ -42,8 +42,8 @@ class MemberVisitor {
   virtual void buffer(std::string_view name, Buffer& buffer) = 0;
   virtual void child(std::string_view name, Module& child) = 0;
 
-  /// A member of any kind: a Tensor is a parameter, a Buffer a buffer, a Module a child. An optional one counts
-  /// when it is there, and the elements of a vector are called `name.0`, `name.1`, …
+  /// A member of any kind: a Tensor is a parameter, a Buffer a buffer, a Module a child. An optional one
+  /// counts when it is there, and the elements of a vector are called `name.0`, `name.1`, …
   void member(std::string_view name, Tensor& parameter) { this->parameter(name, parameter); }
   void member(std::string_view name, Buffer& buffer) { this->buffer(name, buffer); }
   void member(std::string_view name, Module& child) { this->child(name, child); }
@@ -75,8 +75,8 @@ class MemberVisitor {
 
 }  // namespace heed::nn
 
-/// Lists a module's members, each once: `HEED_MEMBERS(weight, bias, blocks)` in the protected part of the class
-/// defines `visit`. Their kinds follow from their types (see MemberVisitor::member), and
+/// Lists a module's members, each once: `HEED_MEMBERS(weight, bias, blocks)` in the protected part of the
+/// class defines `visit`. Their kinds follow from their types (see MemberVisitor::member), and
 /// `named("in_proj_weight", weight)` gives one another name. Write `visit` by hand where a list does not do.
 #define HEED_MEMBERS(...)                                     \
   void visit(::heed::nn::MemberVisitor& visitor) override {   \

@@ -19,8 +19,8 @@ namespace heed::nn {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Base of everything that has parameters. A module lists its members in one place, HEED_MEMBERS or `visit`,
-/// and all else follows from that list. Modules are movable, not copyable; `nn::clone` copies. Calls are const
-/// and may run in several threads.
+/// and all else follows from that list. Modules are movable, not copyable; `nn::clone` copies. Calls are
+/// const and may run in several threads.
 class Module {
  public:
   virtual ~Module() = default;
@@ -60,8 +60,8 @@ class Module {
   /// Throws    DTypeError unless dtype is f32 or f64.
   void to(DType dtype);
 
-  /// What error messages and reports call the module: the class's own name or, once the parent has been called
-  /// or asked for its parameters, the name there.
+  /// What error messages and reports call the module: the class's own name or, once the parent has been
+  /// called or asked for its parameters, the name there.
   const std::string& name() const { return name_; }
 
  protected:
@@ -74,8 +74,8 @@ class Module {
   /// into the path that nodes and errors carry.
   Scope enter() const;
 
-  /// Takes copies of the parameters and buffers of a module of the same structure, with their dtypes, ties and
-  /// need of gradients, and its modes and name.
+  /// Takes copies of the parameters and buffers of a module of the same structure, with their dtypes, ties
+  /// and need of gradients, and its modes and name.
   /// Throws    ValueError (another structure).
   void adopt(const Module& source);
 

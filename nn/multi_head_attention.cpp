@@ -208,7 +208,8 @@ Tensor MultiHeadAttention::rotated(const Tensor& heads, const Tensor& positions)
   return options_.rope ? rope(heads, positions, *options_.rope) : heads;
 }
 
-// The extra keys have no position, so what the mask says of the others is written out, and they are left open.
+// The extra keys have no position, so what the mask says of the others is written out, and they
+// are left open.
 void MultiHeadAttention::append_extra_keys(Heads& heads, AttentionMask& mask) const {
   const Shape scores = scores_shape(name(), heads.query, heads.key);
   const DType dtype = heads.query.dtype();

@@ -16,8 +16,8 @@
 
 namespace heed::nn {
 
-/// What parameters are called in a state dict: `qkv.weight`, `out.weight`, …, or as torch.nn.MultiheadAttention calls
-/// them, `in_proj_weight`, `out_proj.weight`, … The tensors are the same.
+/// What parameters are called in a state dict: `qkv.weight`, `out.weight`, …, or as
+/// torch.nn.MultiheadAttention calls them, `in_proj_weight`, `out_proj.weight`, … The tensors are the same.
 enum class ParameterNames { heed, torch };
 
 struct MultiHeadAttentionOptions {
@@ -50,16 +50,17 @@ MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options);
 /// Attention by several heads at once (Vaswani et al., 2017):
 ///   q, k, v = projections of query, key and value, cut in heads, q and k normed and rotated if asked,
 ///   y = out(concat over heads of attention(q_h, k_{h / (Hq/Hkv)}, v_{h / (Hq/Hkv)})).
-/// Shapes    query [.., Tq, E], key [.., Tk, kdim], value [.., Tk, vdim] → y [.., Tq, E]; weights [.., Hq, Tq, Tk + X]
-///           with X extra keys of add_bias_kv and add_zero_attn at the end.
+/// Shapes    query [.., Tq, E], key [.., Tk, kdim], value [.., Tk, vdim] → y [.., Tq, E]; weights [.., Hq,
+///           Tq, Tk + X] with X extra keys of add_bias_kv and add_zero_attn at the end.
 /// Mask      as `attention` reads it: it broadcasts to [.., Hq, Tq, Tk], so one that differs by sample is
-///           [B, 1, Tq, Tk] or [B, 1, 1, Tk]. The window is joined to it. Extra keys have no position and stay open.
-///           Where query and key are one tensor, query i lies at the position of key i, whatever the key lengths.
+///           [B, 1, Tq, Tk] or [B, 1, 1, Tk]. The window is joined to it. Extra keys have no position and
+///           stay open. Where query and key are one tensor, query i lies at the position of key i, whatever
+///           the key lengths.
 /// RoPE      keys lie at 0 … Tk − 1, queries at Tk − Tq … Tk − 1.
 /// Edge      a query without an open key gives the output bias and no gradient to q, k, v.
-/// Throws    ValueError (sizes below 1, embed_dim no multiple of num_heads where head_dim is not given, num_heads no
-///           multiple of num_kv_heads, rotary odd or above head_dim, dropout outside [0, 1], dropout in training mode
-///           without a generator), ShapeError, DTypeError.
+/// Throws    ValueError (sizes below 1, embed_dim no multiple of num_heads where head_dim is not given,
+///           num_heads no multiple of num_kv_heads, rotary odd or above head_dim, dropout outside [0, 1],
+///           dropout in training mode without a generator), ShapeError, DTypeError.
 class MultiHeadAttention final : public Module {
   MultiHeadAttentionOptions options_;  // first: the members below are made from it
 
@@ -80,11 +81,11 @@ class MultiHeadAttention final : public Module {
   /// An empty cache that fits this module.
   KVCache make_cache(std::int64_t batch, std::int64_t capacity) const;
   /// Causal self-attention of the next tokens of each sample over all tokens so far: what operator() with
-  /// AttentionMask::causal() gives for them, to rounding. x [B, T, E] → y [B, T, E]. With counts only the first
-  /// counts[b] tokens of sample b are taken, and later rows of y mean nothing. The mask, such as ALiBi, is joined to
-  /// causality, with the positions of the cache.
-  /// Throws    what KVCache::append throws (the cache is full, or gradients are on), ValueError (training mode; kdim or
-  ///           vdim that differ from embed_dim). The cache is unchanged then.
+  /// AttentionMask::causal() gives for them, to rounding. x [B, T, E] → y [B, T, E]. With counts only the
+  /// first counts[b] tokens of sample b are taken, and later rows of y mean nothing. The mask, such as ALiBi,
+  /// is joined to causality, with the positions of the cache.
+  /// Throws    what KVCache::append throws (the cache is full, or gradients are on), ValueError (training
+  ///           mode; kdim or vdim that differ from embed_dim). The cache is unchanged then.
   Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {},
                 const AttentionMask& mask = {}) const;
 

@@ -17,9 +17,9 @@ struct QkvProjectionOptions {
 /// q = query Wqᵀ + bq,   k = key Wkᵀ + bk,   v = value Wvᵀ + bv.
 /// Shapes    query [.., Tq, embed_dim] → q [.., Tq, query_width]; key [.., Tk, kdim] → k [.., Tk, key_width];
 ///           value [.., Tk, vdim] → v [.., Tk, key_width].
-/// Weights   `weight` [query_width + 2 key_width, embed_dim], rows of q, then k, then v, where the inputs have one
-///           width; otherwise `q_weight`, `k_weight` and `v_weight`. `bias` is packed always. All start from
-///           U(−1/√width, 1/√width) of the input.
+/// Weights   `weight` [query_width + 2 key_width, embed_dim], rows of q, then k, then v, where the inputs
+///           have one width; otherwise `q_weight`, `k_weight` and `v_weight`. `bias` is packed always. All
+///           start from U(−1/√width, 1/√width) of the input.
 /// Throws    ValueError (a size below 1), at the call what `linear` throws.
 class QkvProjection final : public Module {
  public:

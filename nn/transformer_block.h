@@ -18,7 +18,8 @@ struct TransformerBlockOptions {
 };
 
 /// The options with what was left out filled in, those of the parts too.
-/// Throws    ValueError (mlp.dim or norm.normalized_shape that differs from attention.embed_dim, what the parts throw).
+/// Throws    ValueError (mlp.dim or norm.normalized_shape that differs from attention.embed_dim, what
+///           the parts throw).
 TransformerBlockOptions resolved(TransformerBlockOptions options);
 
 /// Pre-norm block:  z = x + attention(norm1(x)),   y = z + mlp(norm2(z)).   x [.., T, E] → y, same shape.
@@ -35,7 +36,8 @@ class TransformerBlock final : public Module {
   /// The same, with the attention weights [.., H, T, T].
   AttentionWeights with_weights(const Tensor& x, const AttentionMask& mask = {},
                                 Generator* generator = nullptr) const;
-  /// The next tokens of cached sequences, as MultiHeadAttention::decode takes them: x [B, T, E] → y [B, T, E].
+  /// The next tokens of cached sequences, as MultiHeadAttention::decode takes them: x [B, T, E] → y
+  /// [B, T, E].
   Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {}) const;
 
   Norm norm1;

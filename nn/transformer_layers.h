@@ -26,8 +26,8 @@ struct TransformerLayerOptions {
 /// torch.nn.TransformerEncoderLayer: its parameters, names and numbers; the batch comes first.
 ///   norm_first: z = x + self_attn(norm1(x)),  y = z + ff(norm2(z));  otherwise z = norm1(x + self_attn(x)),
 ///   y = norm2(z + ff(z));  ff(z) = linear2(activation(linear1(z))).
-/// Shapes    src [.., T, d_model] → y, same shape. Mask as MultiHeadAttention reads it; `torch_mask` makes one of
-///           PyTorch's masks.
+/// Shapes    src [.., T, d_model] → y, same shape. Mask as MultiHeadAttention reads it; `torch_mask` makes
+///           one of PyTorch's masks.
 /// Throws    what its parts throw.
 class TransformerEncoderLayer final : public Module {
  public:
@@ -49,7 +49,8 @@ class TransformerEncoderLayer final : public Module {
 };
 
 /// torch.nn.TransformerDecoderLayer: its parameters, names and numbers; the batch comes first.
-///   norm_first: u = x + self_attn(norm1(x)),  z = u + multihead_attn(norm2(u), memory),  y = z + ff(norm3(z));
+///   norm_first: u = x + self_attn(norm1(x)),  z = u + multihead_attn(norm2(u), memory),
+///   y = z + ff(norm3(z));
 ///   otherwise each norm follows its sum.
 /// Shapes    tgt [.., T, d_model], memory [.., S, d_model] → y, shape of tgt.
 /// Masks     of self-attention (AttentionMask::causal() to decode), and of the keys in memory.

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
+#include <heed/core/draw_log.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/io/safetensors.h>
@@ -60,7 +61,12 @@ struct Saved {
 
 TEST_CASE("a saved model comes back with its tokenizer") {
   const Saved saved;
-  const auto loaded = load_language_model(saved.folder);
+  heed::DrawLog draws;
+  const auto loaded = [&] {
+    const heed::RecordDraws record(draws);
+    return load_language_model(saved.folder);
+  }();
+  CHECK(draws.empty());  // weights that a file replaces are not drawn
   CHECK(loaded.tokenizer->encode("b\u20ac a") == saved.tokenizer.encode("b\u20ac a"));
   CHECK_FALSE(loaded.model.training());
   CHECK_FALSE(loaded.model.options().bias);

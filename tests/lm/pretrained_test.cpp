@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <heed/core/draw_log.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
@@ -100,7 +101,12 @@ std::vector<float> logits_of(const CausalLM& model) {
 TEST_CASE("models of PyTorch's side give its logits and its greedy text") {
   for (const std::string name : {"gpt2", "llama"}) {
     CAPTURE(name);
-    const CausalLM model = load_pretrained(kFixtures / name);
+    heed::DrawLog draws;
+    const CausalLM model = [&] {
+      const heed::RecordDraws record(draws);
+      return load_pretrained(kFixtures / name);
+    }();
+    CHECK(draws.empty());
     CHECK_FALSE(model.training());
     const heed::io::SafetensorsFile reference(kFixtures / name / "reference.safetensors");
     const Tensor prompt = reference.load("prompt");

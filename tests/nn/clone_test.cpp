@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <heed/core/draw_log.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
@@ -61,7 +62,12 @@ TEST_CASE("a clone draws nothing and is a module of its own") {
     const heed::NoGrad guard;
     original.mean.fill_(3);
   }
-  Counting copy = clone(original);
+  heed::DrawLog draws;
+  const Counting copy = [&] {
+    const heed::RecordDraws record(draws);
+    return clone(original);
+  }();
+  CHECK(draws.empty());
   CHECK(copy.drawn == 0);
   const auto theirs = original.state_dict();
   const auto own = copy.state_dict();

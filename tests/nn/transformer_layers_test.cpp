@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <heed/check/gradcheck.h>
+#include <heed/core/draw_log.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
@@ -195,6 +196,22 @@ TEST_CASE("dropout of transformer layers acts in training alone", "[report-24]")
   CHECK(encoder(x).to_vector<double>() == make<TransformerEncoderLayer>({})(x).to_vector<double>());
   CHECK(decoder(x, memory).to_vector<double>() ==
         make<TransformerDecoderLayer>({})(x, memory).to_vector<double>());
+}
+
+TEST_CASE("every place of a layer drops out by itself") {
+  const Tensor x = random_input({1, 3, 4});
+  const auto draws_of = [](const auto& call) {
+    heed::DrawLog draws;
+    const heed::RecordDraws record(draws);
+    call();
+    return draws.size();
+  };
+  Generator generator(1);
+  // Attention's weights and its branch, the activation, the branch of the MLP.
+  const auto encoder = make<TransformerEncoderLayer>({}, 0.5);
+  CHECK(draws_of([&] { encoder(x, {}, &generator); }) == 4);
+  const auto decoder = make<TransformerDecoderLayer>({}, 0.5);
+  CHECK(draws_of([&] { decoder(x, x, {}, {}, &generator); }) == 6);
 }
 
 TEST_CASE("a transformer layer's state loads into another one") {
