@@ -166,6 +166,8 @@ int run(int argc, char** argv, const World& world) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Lines leave when they are written, into a pipe too: a run that is killed has told what it did.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   std::signal(SIGBUS, end_at_cut_file);
   return guarded(nullptr, [&] {
     const World world;

@@ -58,7 +58,6 @@ void print_introduction(const TrainOptions& o, const TextData& data, const Train
   fmt::print("recipe    {} steps of {} windows, learning rate {} to {}, {}{} threads, seed {}\n", o.steps,
              o.batch, o.lr, o.min_lr, ranks > 1 ? fmt::format("{} ranks of ", ranks) : "",
              heed::num_threads(), o.seed);
-  std::fflush(stdout);
 }
 
 void finish_run(const TrainOptions& options, const TextData& data, CausalLM& model, RunMonitor& monitor) {

@@ -27,7 +27,6 @@ constexpr int kSignalStatus = 128;           // what shells add a signal's numbe
 bool gradients_are_right(const heed::nn::CausalLM& model) {
   const check::ModelGradcheckResult result = check::gradcheck_model(model);
   fmt::print("gradients {}\n", result.report);
-  std::fflush(stdout);
   return result.passed;
 }
 

@@ -87,7 +87,6 @@ int verify_training(const TrainOptions& options, const train::distributed::World
       VerifiedRun run{fmt::format("{} threads, {}", threads, pass.name),
                       trace(o, text, world, pass.interrupted)};
       fmt::print("{:<20}  {}\n", run.name, hash_of(run.steps));
-      std::fflush(stdout);
       if (!reference) {
         reference = std::move(run);
       } else if (const auto found = train::first_difference(reference->steps, run.steps)) {
