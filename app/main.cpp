@@ -1,33 +1,22 @@
-// A small language model in one program: `heed train` learns a text, `heed generate` goes on from a prompt,
-// and other commands prepare and inspect. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in one
-// line on standard error.
+// The program heed: `heed train` learns a text, `heed generate` goes on from a prompt, and other commands prepare and
+// inspect; command_line.cpp has the table of them. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in
+// one line on standard error.
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <functional>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <heed/app/command_line.h>
 #include <heed/core/error.h>
 #include <heed/train/distributed/world.h>
-
-#include "attend_command.h"
-#include "eval_command.h"
-#include "generate_command.h"
-#include "report_command.h"
-#include "tokenize_command.h"
-#include "train_command.h"
-#include "verify_command.h"
-#include "weights_command.h"
 
 namespace {
 
@@ -35,19 +24,6 @@ constexpr int kFailure = 1;
 constexpr int kBadInput = 2;
 
 using heed::train::distributed::World;
-
-struct Command {
-  heed::app::TrainOptions train;
-  heed::app::TrainOptions verify = heed::app::verify_defaults();
-  heed::app::GenerateOptions generate;
-  heed::app::TokenizeOptions tokenize;
-  heed::app::ReportOptions report;
-  heed::app::AttendOptions attend;
-  heed::app::EvalOptions eval;
-  heed::app::WeightsOptions weights;
-  std::function<int()> action;
-  heed::app::TrainOptions* settings = nullptr;  // that a file may give, too
-};
 
 std::string speaker = "heed: ";  // what complaints begin with
 
@@ -93,76 +69,6 @@ int guarded(const World* world, Body&& body) {
   }
 }
 
-void add_training_commands(CLI::App& app, Command& command, const World& world) {
-  CLI::App* train = app.add_subcommand("train", "Learn a text, step by step, and show what was learned");
-  heed::app::add_train_options(*train, command.train);
-  train->callback([&] {
-    command.settings = &command.train;
-    command.action = [&] { return heed::app::train_model(command.train, world); };
-  });
-  CLI::App* verify = app.add_subcommand("verify", "Train under 1, 2 and 4 threads and compare every bit");
-  heed::app::add_train_options(*verify, command.verify);
-  verify->callback([&] {
-    command.settings = &command.verify;
-    command.action = [&] { return heed::app::verify_training(command.verify, world); };
-  });
-}
-
-void add_model_commands(CLI::App& app, Command& command) {
-  CLI::App* eval = app.add_subcommand("eval", "Say how well a model predicts texts");
-  heed::app::add_eval_options(*eval, command.eval);
-  eval->callback([&] { command.action = [&] { return heed::app::evaluate_texts(command.eval); }; });
-  CLI::App* in = app.add_subcommand("import", "Take over a model of another program");
-  heed::app::add_import_options(*in, command.weights);
-  in->callback([&] { command.action = [&] { return heed::app::import_weights(command.weights); }; });
-  CLI::App* out = app.add_subcommand("export", "Write a model as another program reads it");
-  heed::app::add_export_options(*out, command.weights);
-  out->callback([&] { command.action = [&] { return heed::app::export_weights(command.weights); }; });
-}
-
-// What the command line says, put over what is in the options already. The status to end with, or none.
-std::optional<int> parse(int argc, char** argv, Command& command, const World& world) {
-  CLI::App app("Trains a small language model, on characters, bytes or pieces of words, and lets it write.");
-  app.require_subcommand(1);
-  add_training_commands(app, command, world);
-  CLI::App* generate = app.add_subcommand("generate", "Let a trained model write");
-  heed::app::add_generate_options(*generate, command.generate);
-  generate->callback([&] { command.action = [&] { return heed::app::generate_text(command.generate); }; });
-  CLI::App* tokenize = app.add_subcommand("tokenize", "Turn text into a file of tokens, to train on");
-  heed::app::add_tokenize_options(*tokenize, command.tokenize);
-  tokenize->callback([&] { command.action = [&] { return heed::app::tokenize_text(command.tokenize); }; });
-  CLI::App* report =
-      app.add_subcommand("report", "Make a run's page anew: curves, samples, where the heads look");
-  heed::app::add_report_options(*report, command.report);
-  report->callback([&] { command.action = [&] { return heed::app::report_run(command.report); }; });
-  CLI::App* attend = app.add_subcommand("attend", "Show where the heads of a trained model look in a text");
-  heed::app::add_attend_options(*attend, command.attend);
-  attend->callback([&] { command.action = [&] { return heed::app::attend_text(command.attend); }; });
-  add_model_commands(app, command);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    throw heed::ValueError(std::string(error.what()) + " (see heed --help)");
-  }
-  return std::nullopt;
-}
-
-int run(int argc, char** argv, const World& world) {
-  if (world.rank() > 0) std::freopen("/dev/null", "w", stdout);
-  Command command;
-  command.train.quiet = world.rank() > 0;
-  if (const auto status = parse(argc, argv, command, world)) return *status;
-  if (world.size() > 1 && command.settings != &command.train) {
-    heed::fail<heed::ValueError>("heed", "train alone runs on several ranks");
-  }
-  if (command.settings != nullptr) {
-    heed::app::load_settings(*command.settings);
-    if (const auto status = parse(argc, argv, command, world)) return *status;  // flags win over files
-  }
-  return command.action();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -172,6 +78,9 @@ int main(int argc, char** argv) {
   return guarded(nullptr, [&] {
     const World world;
     set_speaker(world);
-    return guarded(&world, [&] { return run(argc, argv, world); });
+    return guarded(&world, [&] {
+      if (world.rank() > 0) std::freopen("/dev/null", "w", stdout);
+      return heed::app::run_command_line(argc, argv, world);
+    });
   });
 }

@@ -40,17 +40,24 @@ TEST_CASE("verify finds a run equal under every number of threads, and resumed")
   // The hash is of this run: another seed has another, and what writes no bits changes nothing.
   const Outcome other = run_heed(folder, tiny + " --seed 2");
   CHECK(hashes(other.out) != hashes(one.out));
-  const Outcome same = run_heed(folder, tiny + " --out '" + (folder / "run") + "' --checkpoint-every 1");
-  CHECK(hashes(same.out) == hashes(one.out));
-  CHECK_FALSE(std::filesystem::exists(folder / "run"));
-  put(folder / "settings.json", R"({"seed": 2})");
+  // A file of settings may say how train watches and keeps a run.
+  put(folder / "settings.json", R"({"seed": 2, "checkpoint_every": 1, "eval_every": 1, "patience": 1})");
   const Outcome from_file = run_heed(folder, tiny + " --config '" + (folder / "settings.json") + "'");
   CHECK(hashes(from_file.out) == hashes(other.out));
 }
 
-TEST_CASE("verify refuses what is of train alone") {
+TEST_CASE("verify takes, and shows, the flags that change the steps of a run, and no others") {
   const Folder folder;
-  const Outcome outcome = run_heed(folder, "verify --check");
-  CHECK(outcome.status == 2);
-  CHECK_THAT(outcome.err, Contains("--resume and --check are of train"));
+  const std::string help = run_heed(folder, "verify --help").out;
+  for (const char* flag : {"--data", "--layers", "--batch", "--seed", "--config"}) {
+    CHECK_THAT(help, Contains(flag));
+  }
+  for (const char* flag : {"--out", "--resume", "--check", "--json", "--threads", "--eval-every",
+                           "--checkpoint-every", "--keep", "--patience", "--preset"}) {
+    CAPTURE(flag);
+    CHECK_THAT(help, !Contains(flag));
+    const Outcome outcome = run_heed(folder, std::string("verify ") + flag + " 1");
+    CHECK(outcome.status == 2);
+    CHECK_THAT(outcome.err, Contains(std::string("verify ") + flag + ": there is no such flag"));
+  }
 }

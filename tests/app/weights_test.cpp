@@ -37,15 +37,15 @@ TEST_CASE("a model of another program comes in, writes, and goes out as it came"
                Contains("imported") && Contains("96 tokens, context 64") &&
                    Contains(name == "gpt2" ? "gelu_tanh, learned positions" : "rms norm, silu, RoPE"));
     // A folder of the other program does as well.
-    const std::string generate = "generate --prompt 'Ohm' --tokens 70 --temperature 0 --model";
-    const Outcome own = run_heed(folder, generate + quoted(folder / (name + " in")));
+    const std::string flags = " --prompt 'Ohm' --tokens 70 --temperature 0";
+    const Outcome own = run_heed(folder, "generate" + quoted(folder / (name + " in")) + flags);
     CHECK(own.status == 0);
     CHECK(own.out.size() == 3 + 70 + 1);
-    CHECK(run_heed(folder, generate + quoted(kFixtures + name)).out == own.out);
+    CHECK(run_heed(folder, "generate" + quoted(kFixtures + name) + flags).out == own.out);
     const Outcome out = run_heed(folder, "export" + quoted(folder / (name + " in")) + " --format " + name +
                                              " --out" + quoted(folder / (name + " out")));
     CHECK(out.status == 0);
-    CHECK(run_heed(folder, generate + quoted(folder / (name + " out"))).out == own.out);
+    CHECK(run_heed(folder, "generate" + quoted(folder / (name + " out")) + flags).out == own.out);
   }
 }
 
@@ -55,7 +55,9 @@ TEST_CASE("what cannot be taken over or written leaves nothing behind", "[report
   fs::remove(folder / "llama/model-00002-of-00002.safetensors");
   const std::string out = " --out" + quoted(folder / "out");
   check_refused(folder, "import" + quoted(folder / "llama") + out, "model-00002-of-00002.safetensors");
-  check_refused(folder, "import" + quoted(folder / "nowhere") + out, "config.json");
+  check_refused(folder, "import" + quoted(folder / "nowhere") + out, "nowhere");
+  fs::create_directories(folder / "empty");
+  check_refused(folder, "import" + quoted(folder / "empty") + out, "config.json");
   check_refused(folder, "export" + quoted(kFixtures + "llama") + out, "norm is rms, GPT-2 has layer");
   check_refused(folder, "export" + quoted(kFixtures + "gpt2") + out + " --format pickle", "--format");
   check_refused(folder, "export" + quoted(kFixtures + "gpt2") + out + " --shard-mib -1", "--shard-mib is -1");

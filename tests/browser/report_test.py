@@ -1,4 +1,4 @@
-"""Opens the pages of heed in a headless Chromium: report_test.py TINY_LM [--pictures FOLDER] [--run FOLDER].
+"""Opens the pages of heed in a headless Chromium: report_test.py HEED [--pictures FOLDER] [--run FOLDER].
 
 Without --run, heed makes a small run first. Exit status 77 where there is no Chromium."""
 

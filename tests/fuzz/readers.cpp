@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <heed/app/train_options.h>
+#include <heed/app/settings/train_options.h>
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>

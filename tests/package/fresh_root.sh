@@ -71,7 +71,7 @@ fi
 say "heed, as root and with no mpirun"
 rm -f "$root"/usr/bin/{mpirun,mpiexec,orted,orterun,prun}*
 inside heed train --steps 20 --eval-every 10 --layers 1 --heads 2 --embd 32 --out /root/run 2>"$work/train.log" | tail -n 1
-inside heed generate --model /root/run --prompt 'the ' --tokens 40
+inside heed generate /root/run --prompt 'the ' --tokens 40
 inside useradd --create-home user
 inside setpriv --reuid user --regid user --clear-groups \
   heed train --steps 2 --layers 1 --heads 2 --embd 32 --out /home/user/run 2>>"$work/train.log" | tail -n 1

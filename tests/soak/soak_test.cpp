@@ -14,10 +14,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include <heed/app/run_sample.h>
-#include <heed/app/run_trace.h>
-#include <heed/app/text_data.h>
-#include <heed/app/training_run.h>
+#include <heed/app/run/sample.h>
+#include <heed/app/run/trace.h>
+#include <heed/app/run/text_data.h>
+#include <heed/app/run/training_run.h>
 #include <heed/core/allocator.h>
 #include <heed/core/node.h>
 #include <heed/tests/app/folder.h>

@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include <heed/app/run/page.h>
+#include <heed/app/run/sample.h>
+#include <heed/app/run/summary.h>
+#include <heed/core/parallel.h>
+#include <heed/lm/language_model.h>
+#include <heed/train/report/report.h>
+
+namespace heed::app {
+namespace {
+
+using heed::nn::CausalLM;
+constexpr std::int64_t kSampleLength = 400;
+
+void write_files(const TrainOptions& options, const TextData& data, const CausalLM& model) {
+  lm::save_language_model(options.out, model, *data.tokenizer);
+  write_page(options.out);
+  const std::string folder = options.out.string();
+  fmt::print(
+      "files     {0}/model.safetensors, {0}/config.json, {0}/log.jsonl, {0}/run.json, {0}/report.html\n",
+      folder);
+}
+
+std::string json_line(const TrainOptions& options, const CausalLM& model, const RunMonitor& monitor) {
+  const double ms = monitor.median_milliseconds();
+  return train::report::to_json_line(
+      {{"val_loss", monitor.validation_loss()},
+       {"train_loss", monitor.train_loss()},
+       {"ms_per_step", ms},
+       {"tokens_per_s", static_cast<double>(options.batch * options.accumulate * options.context) * 1e3 / ms},
+       {"params", model.parameter_count()},
+       {"threads", std::int64_t{heed::num_threads()}},
+       {"peak_rss_mib", peak_rss_mib()}});
+}
+
+std::string documents_for_validation(const text::TokenSplit& split) {
+  const std::size_t count = split.validation.size();
+  return fmt::format("{} of {} documents {}", count, count + split.training.size(),
+                     count == 1 ? "is" : "are");
+}
+
+}  // namespace
+
+void print_introduction(const TrainOptions& o, const TextData& data, const TrainingRun& run) {
+  fmt::print("text      {}, {} {}s, {} different ones; {} for validation\n", data.name, data.tokens.size(),
+             data.unit, data.tokenizer->vocab_size(),
+             o.split == "tail" ? "the last tenth is" : documents_for_validation(data.split));
+  if (data.floor) {
+    fmt::print("floor     {:.3f} nats per {}, averaged over a context of {}: no model can do better\n",
+               *data.floor, data.unit, o.context);
+  }
+  fmt::print("model     {} layers, {} heads, width {}, context {}: {} parameters\n", o.layers, o.heads,
+             o.embd, o.context, run.model.parameter_count());
+  const int ranks = run.world.size();
+  fmt::print("recipe    {} steps of {} windows, learning rate {} to {}, {}{} threads, seed {}\n", o.steps,
+             o.batch, o.lr, o.min_lr, ranks > 1 ? fmt::format("{} ranks of ", ranks) : "",
+             heed::num_threads(), o.seed);
+}
+
+void finish_run(const TrainOptions& options, const TextData& data, CausalLM& model, RunMonitor& monitor) {
+  monitor.end_line();
+  if (!options.out.empty()) write_files(options, data, model);
+  fmt::print("sample    at temperature {}\n{}{}\n\n", kSampleTemperature, sample_prompt(data),
+             write_sample(model, data, static_cast<std::uint64_t>(options.seed), kSampleLength));
+  fmt::print("{} nats per {} on the validation text\n",
+             train::report::loss_sentence(monitor.validation_loss(), data.floor), data.unit);
+  if (options.json) fmt::print("{}\n", json_line(options, model, monitor));
+}
+
+}  // namespace heed::app

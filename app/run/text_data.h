@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <heed/app/settings/train_options.h>
+#include <heed/text/text_corpus.h>
+#include <heed/text/token_file.h>
+#include <heed/text/tokenizer.h>
+
+namespace heed::app {
+
+/// A text as tokens, in two parts: one to train on, one to validate with. Spans lie in `ids` or in `file`.
+struct TextData {
+  std::string name;
+  std::unique_ptr<heed::text::Tokenizer> tokenizer;
+  std::vector<std::int64_t> ids = {};
+  std::optional<heed::text::TokenFile> file = {};
+  heed::text::TokenSpan tokens = {};  // all of them
+  heed::text::TokenSplit split = {};
+  std::string checksum = {};  // of the text and where its documents end, or of the token file
+  std::int64_t every = 0;     // windows begin at multiples of it; 0: anywhere
+  std::string unit = {};      // what a token is: character, byte, token
+  /// The least mean loss a model can reach, where the source of the text is known.
+  std::optional<double> floor = {};
+};
+
+/// The tokenizer that the options name, made from a text where it learns from one, and what its token is called.
+std::unique_ptr<heed::text::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
+                                                      const std::string& text, std::string& unit,
+                                                      bool quiet = false);
+
+/// How the bytes of a text are to be read for a tokenizer of this name.
+heed::text::TextKind text_kind(const std::string& tokenizer);
+
+/// The text of the options: files and folders, a token file, or what a built-in source tells.
+/// Throws    IoError (a file cannot be read, is not UTF-8 for a tokenizer of characters, is a broken token file),
+///           ValueError (empty, too short for the context, a token file with another tokenizer).
+TextData load_text(const TrainOptions& options);
+
+}  // namespace heed::app
