@@ -1,6 +1,6 @@
-// The program heed: `heed train` learns a text, `heed generate` goes on from a prompt, and other commands prepare and
-// inspect; command_line.cpp has the table of them. Exit status: 0 success, 1 a run that went wrong, 2 bad input, said in
-// one line on standard error.
+// The program heed: `heed train` learns a text, `heed generate` goes on from a prompt, and other commands
+// prepare and inspect; command_line.cpp has the table of them. Exit status: 0 success, 1 a run that went
+// wrong, 2 bad input, said in one line on standard error.
 
 #include <algorithm>
 #include <chrono>
@@ -31,8 +31,8 @@ void set_speaker(const World& world) {
   if (world.size() > 1) speaker = fmt::format("heed: rank {} of {}: ", world.rank(), world.size());
 }
 
-// A mapped file that somebody cuts meanwhile is noticed where its bytes are used, far from any throw. mpirun ends the
-// other ranks.
+// A mapped file that somebody cuts meanwhile is noticed where its bytes are used, far from any throw. mpirun
+// ends the other ranks.
 extern "C" void end_at_cut_file(int) {
   constexpr std::string_view message = "a file became shorter while it was read\n";
   for (const std::string_view part : {std::string_view(speaker), message}) {
@@ -41,8 +41,8 @@ extern "C" void end_at_cut_file(int) {
   ::_exit(kFailure);
 }
 
-// What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every one of
-// them.
+// What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every
+// one of them.
 int complain(const World* world, std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   const bool alone = world == nullptr || world->size() == 1;

@@ -15,8 +15,8 @@ namespace heed::app {
 /// Gives a command that is about a model its first word, RUN.
 void add_model_argument(CLI::App& parser, std::filesystem::path& folder);
 
-/// The model of a folder that train or import wrote, or that import would take; the one way in which commands open one.
-/// `command` begins the messages.
+/// The model of a folder that train or import wrote, or that import would take; the one way in which commands
+/// open one. `command` begins the messages.
 /// Throws    IoError naming the folder or file and what is wrong with it.
 heed::lm::LanguageModel open_model(std::string_view command, const std::filesystem::path& folder);
 

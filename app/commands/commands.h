@@ -18,13 +18,15 @@ struct Action {
   std::function<void()> load_settings = {};
 };
 
-// The commands of heed, a file each. Every one gives `parser` its flags and says what is to be done with them.
+// The commands of heed, a file each. Every one gives `parser` its flags and says what is to be
+// done with them.
 
-/// Learns a text. Rank 0 speaks and writes, the others are quiet. The status is 1 when --check finds a wrong gradient,
-/// and 128 + the signal that stopped the run.
+/// Learns a text. Rank 0 speaks and writes, the others are quiet. The status is 1 when --check finds a wrong
+/// gradient, and 128 + the signal that stopped the run.
 Action train_command(CLI::App& parser);
 
-/// Writes the prompt and its continuation to standard output, token by token, or several texts one after the other.
+/// Writes the prompt and its continuation to standard output, token by token, or several texts one
+/// after the other.
 Action generate_command(CLI::App& parser);
 
 /// Prints how well a model predicts each text, and all of them, and how that was counted.
@@ -45,11 +47,11 @@ Action import_command(CLI::App& parser);
 /// Writes a model with the names and layouts of another program.
 Action export_command(CLI::App& parser);
 
-/// Trains the same run under 1, 2 and 4 threads, three times each, the third time interrupted midway and taken up again
-/// from the files of a checkpoint. Prints one hash a run: FNV-1a, 64 bits, over the bits of the loss of every step, the
-/// gradients of the last and the weights at the end. Compared is more: every result and gradient of every operation in
-/// every step. The status is 0 if all runs are equal; else 1, and the first step and operation (or parameter) that
-/// differs is named.
+/// Trains the same run under 1, 2 and 4 threads, three times each, the third time interrupted midway and
+/// taken up again from the files of a checkpoint. Prints one hash a run: FNV-1a, 64 bits, over the bits of
+/// the loss of every step, the gradients of the last and the weights at the end. Compared is more: every
+/// result and gradient of every operation in every step. The status is 0 if all runs are equal; else 1, and
+/// the first step and operation (or parameter) that differs is named.
 Action verify_command(CLI::App& parser);
 
 }  // namespace heed::app

@@ -33,8 +33,8 @@ struct TokenizeOptions {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Where a slice may end so that it encodes as it would within the text: before a space between two letters, where every
-// tokenizer begins a token.
+// Where a slice may end so that it encodes as it would within the text: before a space between two letters,
+// where every tokenizer begins a token.
 std::size_t end_of_slice(std::string_view text, std::size_t begin) {
   for (std::size_t i = begin + kSlice; i + 1 < text.size(); ++i) {
     if (text[i] == ' ' && is_letter(text[i - 1]) && is_letter(text[i + 1])) return i;

@@ -15,8 +15,9 @@ namespace heed::app {
 /// Watches a run: the progress line, the log, the time of each step.
 class RunMonitor {
  public:
-  /// Makes the folder of the options, if there is one. Its log begins anew, or of a run that goes on keeps the first
-  /// `steps_done` steps. Throws    IoError.
+  /// Makes the folder of the options, if there is one. Its log begins anew, or of a run that goes on keeps
+  /// the first `steps_done` steps.
+  /// Throws    IoError.
   RunMonitor(const TrainOptions& options, const heed::train::report::RunHeader& header,
              std::int64_t steps_done);
 

@@ -10,8 +10,8 @@
 
 namespace heed::app {
 
-/// What is measured on the way, so seldom that a run does not slow down: part norms and heads at the first step and about
-/// forty times more, time and memory of operations in a few steps near the start.
+/// What is measured on the way, so seldom that a run does not slow down: part norms and heads at the first
+/// step and about forty times more, time and memory of operations in a few steps near the start.
 class RunProbe {
  public:
   /// The run must outlive it.

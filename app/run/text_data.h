@@ -28,7 +28,8 @@ struct TextData {
   std::optional<double> floor = {};
 };
 
-/// The tokenizer that the options name, made from a text where it learns from one, and what its token is called.
+/// The tokenizer that the options name, made from a text where it learns from one, and what its
+/// token is called.
 std::unique_ptr<heed::text::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
                                                       const std::string& text, std::string& unit,
                                                       bool quiet = false);
@@ -37,8 +38,8 @@ std::unique_ptr<heed::text::Tokenizer> make_tokenizer(const std::string& name, s
 heed::text::TextKind text_kind(const std::string& tokenizer);
 
 /// The text of the options: files and folders, a token file, or what a built-in source tells.
-/// Throws    IoError (a file cannot be read, is not UTF-8 for a tokenizer of characters, is a broken token file),
-///           ValueError (empty, too short for the context, a token file with another tokenizer).
+/// Throws    IoError (a file cannot be read, is not UTF-8 for a tokenizer of characters, is a broken token
+///           file), ValueError (empty, too short for the context, a token file with another tokenizer).
 TextData load_text(const TrainOptions& options);
 
 }  // namespace heed::app

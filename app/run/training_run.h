@@ -27,8 +27,8 @@ struct StepWatch {
   std::function<void()> gradients_are_there;  ///< after the backward, before the gradients are clipped
 };
 
-/// Everything that a step of training reads or changes, made from the options and a text, which must outlive it as
-/// the world must. Every rank of the world has one, and they take every step together.
+/// Everything that a step of training reads or changes, made from the options and a text, which must outlive
+/// it as the world must. Every rank of the world has one, and they take every step together.
 struct TrainingRun {
   TrainingRun(const TrainOptions& options, const TextData& text,
               const heed::train::distributed::World& world);
@@ -43,11 +43,11 @@ struct TrainingRun {
 
   /// All of it as it is now.
   heed::train::Checkpoint checkpoint(std::optional<double> validation_loss) const;
-  /// Goes on from a checkpoint. Throws    ValueError: it is of another text, model, optimizer or seed, or does not
-  /// fit.
+  /// Goes on from a checkpoint.
+  /// Throws    ValueError: it is of another text, model, optimizer or seed, or does not fit.
   void restore(const heed::train::Checkpoint& checkpoint);
-  /// Before the first step: gives all ranks the parameters of rank 0. Throws    ValueError: the ranks are not at
-  /// the same run and step.
+  /// Before the first step: gives all ranks the parameters of rank 0.
+  /// Throws    ValueError: the ranks are not at the same run and step.
   void agree() const;
 
   const heed::train::distributed::World& world;

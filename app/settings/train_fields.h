@@ -7,9 +7,8 @@ namespace heed::app {
 /// The group of those settings that say how a run is watched and kept, and change none of its steps.
 inline constexpr const char* run_group = "The run";
 
-/// Every setting that a file of settings holds, once: field(flag, member, group, help).
 template <class Options, class Field>
-void each_field(Options& o, Field&& field) {
+void each_text_field(Options& o, Field&& field) {
   const char* const data = "The text";
   field("--data", o.data, data,
         "What to learn: files and folders of text, each file a document, or a file of tokenize");
@@ -28,7 +27,10 @@ void each_field(Options& o, Field&& field) {
         "Steps between checkpoints under --out, from which --resume goes on; 0 writes one only when "
         "interrupted");
   field("--keep", o.keep, run_group, "Checkpoints to keep, the newest; the best one stays besides");
+}
 
+template <class Options, class Field>
+void each_model_field(Options& o, Field&& field) {
   const char* const model = "The model";
   field("--preset", o.preset, run_group, "A model and a recipe by name; every flag below overrides it");
   field("--layers", o.layers, model, "Transformer blocks, one on top of the other");
@@ -41,7 +43,10 @@ void each_field(Options& o, Field&& field) {
         "gpt: learned positions, layer norm, gelu; llama: RoPE, RMS norm, a gated MLP of silu");
   field("--kv-heads", o.kv_heads, model,
         "Heads of keys and values, which query heads share; 0: as many as heads");
+}
 
+template <class Options, class Field>
+void each_recipe_field(Options& o, Field&& field) {
   const char* const recipe = "The recipe";
   field("--batch", o.batch, recipe, "Windows of text in each step");
   field("--accumulate", o.accumulate, recipe, "Batches whose gradients make one step together");
@@ -64,6 +69,14 @@ void each_field(Options& o, Field&& field) {
   field("--patience", o.patience, run_group,
         "Stop after so many looks at a validation loss that did not fall; 0: never");
   field("--seed", o.seed, recipe, "Start of all random numbers: the same seed, the same run");
+}
+
+/// Every setting that a file of settings holds, once: field(flag, member, group, help).
+template <class Options, class Field>
+void each_field(Options& o, Field&& field) {
+  each_text_field(o, field);
+  each_model_field(o, field);
+  each_recipe_field(o, field);
 }
 
 }  // namespace heed::app

@@ -59,10 +59,11 @@ struct TrainOptions {
 /// All settings as one JSON object, keys as the flags with _ for -.
 std::string settings_json(const TrainOptions& options);
 
-/// Takes the settings of a JSON file: of --config, or with --resume those that the run was begun with, run.json under
-/// --out. Flags are to be read again after it, so that they win. Nothing happens without either.
-/// Throws    IoError (the file), ValueError (an unknown key, a value of the wrong kind, --resume without --out or
-///           with --config).
+/// Takes the settings of a JSON file: of --config, or with --resume those that the run was begun
+/// with, run.json under --out. Flags are to be read again after it, so that they win. Nothing
+/// happens without either.
+/// Throws    IoError (the file), ValueError (an unknown key, a value of the wrong kind, --resume without
+///           --out or with --config).
 void load_settings(TrainOptions& options);
 
 /// ValueError that names the flag, before anything is read or written.

@@ -1,7 +1,9 @@
-// What happens to a language model whose causal mask was forgotten, and how to find out before it costs a week.
+// What happens to a language model whose causal mask was forgotten, and how to find out before it
+// costs a week.
 //
-//   causal_leak [folder]    trains the same small model with and without its mask, prints losses, text and the proof, and
-//                           writes causal_leak.svg into the folder. Exit status 1 if check_causal is wrong about either.
+//   causal_leak [folder]    trains the same small model with and without its mask, prints losses, text and
+//                           the proof, and writes causal_leak.svg into the folder. Exit status 1 if
+//                           check_causal is wrong about either.
 
 #include <algorithm>
 #include <exception>
@@ -11,21 +13,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/check/isolation.h>
-#include <heed/core/backward.h>
-#include <heed/core/factory.h>
-#include <heed/core/grad_mode.h>
-#include <heed/lm/generate.h>
-#include <heed/nn/causal_lm.h>
-#include <heed/ops/arithmetic.h>
-#include <heed/ops/cross_entropy.h>
-#include <heed/ops/linear.h>
-#include <heed/ops/reshape.h>
-#include <heed/ops/slice.h>
-#include <heed/optim/adamw.h>
-#include <heed/text/corpus.h>
-#include <heed/text/tokenizer.h>
-#include <heed/text/window_loader.h>
+#include <heed/heed.h>
 
 #include "../chart/chart.h"
 
@@ -36,14 +24,14 @@ namespace {
 constexpr std::int64_t context = 32;
 constexpr int steps = 400;
 
-// The model as CausalLM computes it, but the mask is ours to forget.
+// 1. The model as CausalLM computes it, but the mask is ours to forget.
 Tensor logits(const nn::CausalLM& model, const Tensor& tokens, const AttentionMask& mask) {
   Tensor x = model.token(tokens) + (*model.position)(arange(0, tokens.size(-1)));
   for (const nn::TransformerBlock& block : model.blocks) x = block(x, mask);
   return linear(model.norm(x), model.token.weight);
 }
 
-// A text whose entropy is known: no honest model has a lower loss, on average, than the floor.
+// 2. A text whose entropy is known: no honest model has a lower loss, on average, than the floor.
 struct Text {
   text::TextSource source = text::tale_source();
   std::string characters = source.generate(300'000, 1);
@@ -52,6 +40,7 @@ struct Text {
   double floor = source.entropy_floor(context);
 };
 
+// 3. The same training for both: same text, same start, same steps.
 struct Run {
   std::string name;
   AttentionMask mask;
@@ -82,7 +71,7 @@ Run train_run(const Text& text, std::string name, const AttentionMask& mask) {
   return run;
 }
 
-// Token by token, the last `context` of them in view.
+// 4. What each of them writes: token by token, the last `context` of them in view.
 std::string write_text(const Run& run, const Text& text, const std::string& prompt) {
   const NoGrad guard;
   Generator random(2);
@@ -99,6 +88,7 @@ std::string write_text(const Run& run, const Text& text, const std::string& prom
   return written;
 }
 
+// 5. The losses, beside what no honest model can reach.
 void show_losses(const std::vector<Run>& runs, const Text& text, const std::filesystem::path& folder) {
   fmt::print("{:>5} {:>12} {:>15} {:>8}   (nats a character)\n", "step", runs[0].name, runs[1].name, "floor");
   for (int step = 0; step <= steps; step += 50) {
@@ -115,6 +105,7 @@ void show_losses(const std::vector<Run>& runs, const Text& text, const std::file
                            {"entropy of the text", 2, {{0, text.floor}, {steps, text.floor}}, true}}});
 }
 
+// 6. The proof. It needs neither training nor a known floor.
 bool prove(const Run& run, const Text& text) {
   const std::span<const std::int64_t> sample(text.tokens.data(), 2 * 16);
   const auto result = check::check_causal(

@@ -8,14 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <heed/check/gradcheck.h>
-#include <heed/core/backward.h>
-#include <heed/core/custom_op.h>
-#include <heed/core/factory.h>
-#include <heed/core/random.h>
-#include <heed/ops/arithmetic.h>
-#include <heed/ops/power.h>
-#include <heed/ops/sum.h>
+#include <heed/heed.h>
 
 using namespace heed;
 
@@ -23,8 +16,8 @@ namespace {
 
 Tensor root(const Tensor& x) { return sqrt(x * x + 4); }
 
-// 1. Define it. Forward computes, and saves what backward needs; backward turns the cotangent of y into that of x.
-//    Both are written with heed's operations, so the result has derivatives of every order.
+// 1. Define it. Forward computes, and saves what backward needs; backward turns the cotangent of y into that
+//    of x. Both are written with heed's operations, so the result has derivatives of every order.
 Tensor squareplus(const Tensor& x) {
   const auto forward = [&](CustomSave& save) {
     save("x", x);

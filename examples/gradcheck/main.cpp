@@ -1,25 +1,15 @@
-// How to find out whether a derivative is right: every oracle of check/, on a right operation and on wrong ones.
+// How to find out whether a derivative is right: every oracle of check/, on a right operation and
+// on wrong ones.
 //
-// The operation is silu,  y = x s  with s = sigmoid(x),  dy/dx = s + x s (1 − s).  Exit status 1 if an oracle says
-// something else than this page expects.
+// The operation is silu,  y = x s  with s = sigmoid(x),  dy/dx = s + x s (1 − s).  Exit status 1 if an oracle
+// says something else than this page expects.
 
 #include <exception>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include <heed/check/audit.h>
-#include <heed/check/gradcheck.h>
-#include <heed/check/jvp_check.h>
-#include <heed/check/taylor.h>
-#include <heed/core/custom_op.h>
-#include <heed/core/factory.h>
-#include <heed/core/random.h>
-#include <heed/nn/linear.h>
-#include <heed/ops/activation.h>
-#include <heed/ops/arithmetic.h>
-#include <heed/ops/dropout.h>
-#include <heed/ops/sum.h>
+#include <heed/heed.h>
 
 using namespace heed;
 

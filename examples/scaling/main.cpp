@@ -1,7 +1,7 @@
-// Why attention divides by √d: what the logits q·k do to the softmax, measured against theory, and what that does to
-// training.
+// Why attention divides by √d: what the logits q·k do to the softmax, measured against theory, and what that
+// does to training.
 //
-//   scaling [folder]    prints two tables and writes scaling_softmax.svg and scaling_training.svg into the folder
+//   scaling [folder]    prints two tables and writes scaling_softmax.svg and scaling_training.svg there
 
 #include <algorithm>
 #include <cmath>
@@ -12,23 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/backward.h>
-#include <heed/core/factory.h>
-#include <heed/core/random.h>
-#include <heed/nn/init.h>
-#include <heed/ops/arithmetic.h>
-#include <heed/ops/attention/attention.h>
-#include <heed/ops/extremum.h>
-#include <heed/ops/linear.h>
-#include <heed/ops/matmul.h>
-#include <heed/ops/power.h>
-#include <heed/ops/slice.h>
-#include <heed/ops/softmax.h>
-#include <heed/ops/sum.h>
-#include <heed/ops/transpose.h>
-#include <heed/ops/variance.h>
-#include <heed/ops/vector_norm.h>
-#include <heed/optim/adamw.h>
+#include <heed/heed.h>
 
 #include "../chart/chart.h"
 
@@ -39,6 +23,7 @@ namespace {
 constexpr std::int64_t queries = 512;
 constexpr std::int64_t keys = 64;
 
+// 1. What logits of variance d do to the softmax, and to the gradient that goes back through it.
 struct Measured {
   double variance;  // of the logits
   double largest;   // mean of the largest weight of a query
@@ -104,7 +89,8 @@ void show_softmax(const std::filesystem::path& folder) {
                 .series = {plain, scaled}});
 }
 
-// A task that only attention solves: which of 16 keys is the (noisy) query? The answer is that key's value.
+// 2. What that does to training. A task that only attention solves: which of 16 keys is the (noisy) query?
+//    The answer is that key's value.
 struct Task {
   Tensor x, keys, values, target;
 };
@@ -119,7 +105,8 @@ Task draw_task(std::int64_t d, Generator& random) {
   return task;
 }
 
-// Loss at each step of a model of two matrices, q = x W_qᵀ and k = key W_kᵀ. Entries of q and k start with variance 1.
+// Loss at each step of a model of two matrices, q = x W_qᵀ and k = key W_kᵀ. Entries of q and k start
+// with variance 1.
 std::vector<double> train_model(std::int64_t d, double scale, double lr) {
   Generator random(7);
   const double deviation = 1 / std::sqrt(static_cast<double>(d));

@@ -1,5 +1,5 @@
-// What goes wrong on a machine, and that it ends in order: an error that says what, an exit status other than 0, no hang,
-// nothing lost. Signals, kills and torn checkpoints are in resume_test.cpp.
+// What goes wrong on a machine, and that it ends in order: an error that says what, an exit status other than
+// 0, no hang, nothing lost. Signals, kills and torn checkpoints are in resume_test.cpp.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -45,7 +45,8 @@ std::string train(const Folder& folder, const std::string& rest) {
 
 bool one_line(const std::string& text) { return std::count(text.begin(), text.end(), '\n') == 1; }
 
-// What a forked child makes of `body`: its exit status, or 128 + the signal that ended it. A hang ends after 20 s.
+// What a forked child makes of `body`: its exit status, or 128 + the signal that ended it. A hang ends
+// after 20 s.
 template <class Body>
 int status_of_child(Body&& body) {
   const pid_t child = ::fork();
@@ -142,7 +143,8 @@ TEST_CASE("memory that runs out in the forward ends the program with a message",
   if (sanitized) return;
   const Folder folder;
   put(folder / "text.txt", sample_text());
-  // The model takes a megabyte; what its batch of a quarter of a million tokens needs is far beyond the 512 MiB.
+  // The model takes a megabyte; what its batch of a quarter of a million tokens needs is far beyond
+  // the 512 MiB.
   const Outcome outcome = run_heed(folder, train(folder, " --batch 16384 --steps 2 --threads 2"),
                                    "ulimit -v 524288; timeout 30 ");
   CHECK(outcome.status == 2);

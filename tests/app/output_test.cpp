@@ -1,5 +1,5 @@
-// Lines leave when they are written, whatever stdout is: a pipe that nobody sees as a terminal, and a run that is ended by
-// force.
+// Lines leave when they are written, whatever stdout is: a pipe that nobody sees as a terminal, and a run
+// that is ended by force.
 #include <chrono>
 #include <csignal>
 #include <string>

@@ -13,8 +13,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "../program.h"
 #include "../../support/resident.h"
+#include "../program.h"
 
 namespace fs = std::filesystem;
 using Catch::Contains;
@@ -52,7 +52,8 @@ std::vector<double> losses(const std::string& run) {
   return values;
 }
 
-// The same rows in other sums: float32 rounds to 6e-8, and a few dozen steps carry it on. 5e-7 is the house's.
+// The same rows in other sums: float32 rounds to 6e-8, and a few dozen steps carry it on. 5e-7
+// is the house's.
 void check_close(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -77,8 +78,9 @@ bool no_litter(const std::string& run) {
   return true;
 }
 
-// A job of two ranks, which run in the folders `homes` and train on the `data` of these flags; the second leaves its number in a file. Once
-// there is a checkpoint, `strike` is called with the numbers of mpirun and of that rank.
+// A job of two ranks, which run in the folders `homes` and train on the `data` of these flags; the second
+// leaves its number in a file. Once there is a checkpoint, `strike` is called with the numbers of mpirun and
+// of that rank.
 template <class Strike>
 Outcome struck(const Folder& folder, const std::string& data, const std::array<std::string, 2>& homes,
                Strike&& strike) {
@@ -278,8 +280,8 @@ TEST_CASE("a rank that finds no memory within a step ends the job, with its numb
   const Folder folder;
   put(folder / "text.txt", sample_text());
   REQUIRE(ranks(2, folder, train(folder, "run", " --steps 4 --checkpoint-every 2 --threads 1")).status == 0);
-  // The second rank alone has a limit, in which it begins and takes steps; but not steps of 32768 windows, which need
-  // about 1 GiB.
+  // The second rank alone has a limit, in which it begins and takes steps; but not steps of 32768 windows,
+  // which need about 1 GiB.
   const auto limited = [&](const std::string& rest) {
     const std::string job = kProgram + "train --resume --out '" + (folder / "run") + "'" + rest;
     const std::string arguments = job.substr(kProgram.size());
