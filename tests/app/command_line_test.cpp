@@ -1,5 +1,7 @@
 // What the program says of itself, and to words that it does not know.
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,4 +143,13 @@ TEST_CASE("a run that has no model yet says how it gets one") {
   const Outcome outcome = run_heed(folder, "generate '" + (folder / "run") + "'");
   CHECK(outcome.status == 2);
   CHECK_THAT(outcome.err, Contains("has no model yet") && Contains("heed train --resume --out"));
+}
+
+TEST_CASE("./dev demo --help says what the demo does and takes, and builds nothing") {
+  const Folder folder;
+  std::filesystem::copy(HEED_SOURCE_DIR "/dev", folder / "dev");
+  const std::string command = "'" + (folder / "dev") + "' demo --help >'" + (folder / "out") + "' 2>&1";
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK_THAT(contents(folder / "out"), Contains("usage: ./dev demo") && Contains("heed train"));
+  CHECK_FALSE(std::filesystem::exists(folder / "build"));
 }
