@@ -76,7 +76,7 @@ echo "== subdirectory, shared"
 # Compiles all of heed once more, so without optimising.
 configure subdirectory -DHEED_SOURCE="$source" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
   -DBUILD_SHARED_LIBS=ON
-for folder in tests bench examples; do
+for folder in tests bench examples app; do
   if [[ -e "$work/subdirectory/heed/$folder" ]]; then
     echo "as a subdirectory heed builds its $folder" >&2
     exit 1
