@@ -11,7 +11,6 @@
 #include <heed/app/commands/commands.h>
 #include <heed/app/spelling.h>
 #include <heed/core/error.h>
-#include <heed/ops/kernels/targets.h>
 #include <heed/version.h>
 
 namespace heed::app {
@@ -46,10 +45,6 @@ void print_help() {
   fmt::print(
       "\nheed COMMAND --help says what a command takes; heed --version says which heed this is.\n"
       "A command that is about a model takes the model's folder, RUN, as its first word.\n");
-}
-
-void print_version() {
-  fmt::print("heed {}, with kernels for {}\n", heed::version(), heed::kernels::simd_targets().front());
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& problem, const std::string& help) {
@@ -132,7 +127,7 @@ int run_command_line(int argc, char** argv, const World& world) {
   if (word == "--help" || word == "-h" || word == "help") {
     print_help();
   } else if (word == "--version") {
-    print_version();
+    fmt::print("heed {}\n", heed::version());
   } else {
     refuse_command(word);
   }

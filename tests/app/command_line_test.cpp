@@ -1,5 +1,4 @@
 // What the program says of itself, and to words that it does not know.
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -80,8 +79,7 @@ TEST_CASE("the program says its version", "[fault-42]") {
   const Folder folder;
   const Outcome outcome = run_heed(folder, "--version");
   CHECK(outcome.status == 0);
-  CHECK_THAT(outcome.out, Catch::StartsWith("heed " + std::string(heed::version()) + ", with kernels for "));
-  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 1);
+  CHECK(outcome.out == "heed " + std::string(heed::version()) + "\n");
 }
 
 TEST_CASE("help names every command, and that of each the word that names its model") {
