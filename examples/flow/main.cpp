@@ -1,6 +1,10 @@
-// The way of five tokens through one attention head, with its numbers: what each token asks, offers and passes on.
+// The way of five tokens through attention, drawn with numbers that heed computes. It prints queries, keys
+// and weights.
 //
-//   flow [folder]    prints queries, keys and weights, and writes attention_flow.svg into the folder
+//   flow [folder]    writes into the folder
+//     attention_flow.svg       one head, from the tokens' vectors to the output's
+//     attention_query.svg      one query: its shares, and the gradient that comes back through the softmax
+//     attention_recurrent.svg  what depends on what in a recurrent net and in attention
 
 #include <algorithm>
 #include <array>
@@ -12,15 +16,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/factory.h>
-#include <heed/core/random.h>
-#include <heed/ops/arithmetic.h>
-#include <heed/ops/compare.h>
-#include <heed/ops/matmul.h>
-#include <heed/ops/softmax.h>
-#include <heed/ops/transpose.h>
-#include <heed/ops/triangle.h>
-#include <heed/ops/where.h>
+#include <heed/heed.h>
 
 #include "../chart/chart.h"
 
@@ -92,19 +88,23 @@ std::string arrow(double x1, double y1, double x2, double y2) {
       x2, y2, (x1 + x2) / 2);
 }
 
+// What every drawing begins with: paper, colours, the tip of an arrow, a title.
+std::string paper(double paper_width, double paper_height, const std::string& title) {
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+             "role=\"img\">\n<title>{2}</title>\n<style>{3}"
+             ".f0{{fill:var(--c0)}}.f1{{fill:var(--c1)}}.box{{fill:none;stroke:var(--muted)}}"
+             ".arrow{{fill:none;stroke:var(--muted);stroke-width:1.4}}"
+             ".head{{fill:var(--muted)}}</style>\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" "
+             "refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" "
+             "orient=\"auto\"><path class=\"head\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n"
+             "<rect class=\"paper\" width=\"{0}\" height=\"{1}\"/>\n",
+             paper_width, paper_height, title, chart::style) +
+         chart::text_at(20, 26, "start", "title", title);
+}
+
 std::string drawing(const Head& h) {
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 940 420\" width=\"940\" height=\"420\" "
-      "role=\"img\">\n"
-      "<title>From tokens to output vectors through one attention head</title>\n<style>{}"
-      ".f0{{fill:var(--c0)}}.f1{{fill:var(--c1)}}.arrow{{fill:none;stroke:var(--muted);stroke-width:1.4}}"
-      ".head{{fill:var(--muted)}}</style>\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" "
-      "refY=\"4\" "
-      "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path class=\"head\" d=\"M0 0L8 4L0 "
-      "8z\"/></marker></defs>\n"
-      "<rect class=\"paper\" width=\"940\" height=\"420\"/>\n",
-      chart::style);
-  svg += chart::text_at(20, 26, "start", "title", "From tokens to output vectors through one attention head");
+  std::string svg = paper(940, 420, "From tokens to output vectors through one attention head");
   constexpr double cell = 13, middle = 222;
   for (std::size_t i = 0; i < tokens.size(); ++i)
     svg += chart::text_at(64, 200.5 + cell * static_cast<double>(i), "end", "tick", tokens[i]);
@@ -122,6 +122,86 @@ std::string drawing(const Head& h) {
   return svg + "</svg>\n";
 }
 
+// A bar a token on a line at `y`, `unit` high for 1, with its number.
+std::string bars(double y, double unit, const std::vector<double>& values, int color, const std::string& name,
+                 const std::string& meaning) {
+  std::string svg = chart::text_at(20, y - 8, "start", "name", name) +
+                    chart::text_at(20, y + 10, "start", "tick", meaning) +
+                    fmt::format("<path class=\"grid\" d=\"M226 {0:.1f}H676\"/>\n", y);
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    const double x = 246 + 90 * static_cast<double>(j), height = std::abs(values[j]) * unit;
+    const bool below = values[j] < 0;
+    svg += fmt::format(
+        "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"50\" height=\"{:.1f}\" "
+        "fill-opacity=\"0.85\"/>\n",
+        color, x, below ? y : y - height, height);
+    svg += chart::text_at(x + 25, below ? y + height + 15 : y - height - 5, "middle", "tick",
+                          fmt::format("{:.2f}", values[j]));
+  }
+  return svg;
+}
+
+// One query. Scores and values' worth are chosen to be read at a glance; shares and gradient are computed.
+std::string query_drawing() {
+  const Tensor s = tensor({0.0, 2.0, 1.0, -1.0, 0.5}).set_requires_grad();
+  const Tensor worth = tensor({-0.5, 1.0, -1.0, 1.5, 0.5});
+  const Tensor shares = softmax(s);
+  const Tensor gradient = grad(shares, s, {.grad_outputs = {worth}});
+  const double mean_worth = sum(shares * worth).item<double>();
+
+  std::string svg = paper(720, 520, "One query: its shares, and the gradient that comes back");
+  for (std::size_t j = 0; j < tokens.size(); ++j)
+    svg += chart::text_at(271 + 90 * static_cast<double>(j), 60, "middle", "name", tokens[j]);
+  svg += bars(130, 22, s.to_vector<double>(), 0, "s = q·k / √d", "how well each key fits");
+  svg += bars(255, 90, shares.to_vector<double>(), 0, "P = softmax(s)", "positive, adding up to 1");
+  svg += bars(355, 30, worth.to_vector<double>(), 1, "dP = dO · v", "slope of the loss in each share");
+  const double level = 355 - 30 * mean_worth;
+  svg += fmt::format("<path class=\"curve c3 dashed\" d=\"M226 {0:.1f}H676\"/>\n", level);
+  svg += chart::text_at(684, level + 4, "start", "name", "Δ");
+  svg += bars(465, 120, gradient.to_vector<double>(), 1, "dS = P ⊙ (dP − Δ)", "adding up to 0");
+  return svg + "</svg>\n";
+}
+
+std::string node(double x, double y, const std::string& name) {
+  return fmt::format("<rect class=\"box\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"60\" height=\"30\"/>\n", x - 30,
+                     y - 15) +
+         chart::text_at(x, y + 5, "middle", "name", name);
+}
+
+// A straight arrow, thick and coloured if it is on the way from the first token to the last output.
+std::string straight(double x1, double y1, double x2, double y2, bool on_the_way) {
+  return fmt::format("<path class=\"{}\" marker-end=\"url(#head)\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n",
+                     on_the_way ? "curve c1" : "arrow", x1, y1, x2, y2);
+}
+
+std::string recurrent_drawing() {
+  std::string svg = paper(720, 430, "From the first token to the last output: five steps, or one");
+  svg += chart::text_at(20, 100, "start", "name", "recurrent");
+  svg += chart::text_at(20, 280, "start", "name", "attention");
+  const auto x_of = [](std::size_t i) { return 180 + 110 * static_cast<double>(i); };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const double x = x_of(i);
+    svg += chart::text_at(x, 70, "middle", "tick", fmt::format("step {}", i + 1));
+    svg += node(x, 95, fmt::format("h{}", i + 1)) + node(x, 175, tokens[i]);
+    svg += straight(x, 160, x, 112, i == 0);
+    if (i > 0) svg += straight(x_of(i - 1) + 30, 95, x - 32, 95, true);
+
+    svg += chart::text_at(x, 250, "middle", "tick", "step 1");
+    svg += node(x, 275, fmt::format("o{}", i + 1)) + node(x, 375, tokens[i]);
+    for (std::size_t j = 0; j <= i; ++j)
+      svg += straight(x_of(j), 360, x, 292, j == 0 && i + 1 == tokens.size());
+  }
+  return svg +
+         chart::text_at(20, 416, "start", "tick",
+                        "Orange: the way from the first token to the last output.") +
+         "</svg>\n";
+}
+
+void write(const std::filesystem::path& path, const std::string& svg) {
+  io::write_file(path.string(), svg);
+  fmt::print("wrote {}\n", path.string());
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -132,8 +212,9 @@ int main(int count, char** arguments) {
     print("keys K: what each token offers", head.K);
     print("weights P = softmax(Q Kᵀ / √d): a row is one token's look back, and adds up to 1", head.P);
     print("outputs O = P V", head.O);
-    io::write_file((folder / "attention_flow.svg").string(), drawing(head));
-    fmt::print("wrote {}\n", (folder / "attention_flow.svg").string());
+    write(folder / "attention_flow.svg", drawing(head));
+    write(folder / "attention_query.svg", query_drawing());
+    write(folder / "attention_recurrent.svg", recurrent_drawing());
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "flow: {}\n", error.what());
