@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <heed/core/random.h>
+#include <heed/core/restore.h>
 
 namespace heed {
 
@@ -14,7 +15,7 @@ using DrawLog = std::vector<RandomStream>;
 namespace detail {
 /// One of the logs that watch a thread's draws, the innermost first.
 struct DrawWatch {
-  DrawWatch* former = nullptr;
+  DrawWatch* outer = nullptr;
   DrawLog* record = nullptr;
   const DrawLog* replay = nullptr;
   std::size_t next = 0;
@@ -26,12 +27,10 @@ struct DrawWatch {
 class RecordDraws {
  public:
   explicit RecordDraws(DrawLog& log) noexcept;
-  ~RecordDraws();
-  RecordDraws(const RecordDraws&) = delete;
-  RecordDraws& operator=(const RecordDraws&) = delete;
 
  private:
   detail::DrawWatch watch_;
+  Restore<detail::DrawWatch*> innermost_;
 };
 
 /// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order, and moves no
@@ -40,14 +39,12 @@ class RecordDraws {
 class ReplayDraws {
  public:
   explicit ReplayDraws(const DrawLog& log) noexcept;
-  ~ReplayDraws();
-  ReplayDraws(const ReplayDraws&) = delete;
-  ReplayDraws& operator=(const ReplayDraws&) = delete;
   /// Draws of the log that nobody asked for yet.
   std::size_t left() const { return watch_.replay->size() - watch_.next; }
 
  private:
   detail::DrawWatch watch_;
+  Restore<detail::DrawWatch*> innermost_;
 };
 
 }  // namespace heed

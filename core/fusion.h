@@ -1,5 +1,7 @@
 #pragma once
 
+#include <heed/core/restore.h>
+
 namespace heed {
 
 /// Whether operations of this thread take their fused forms. Every thread starts with true.
@@ -11,12 +13,9 @@ bool fusion_enabled() noexcept;
 class NoFusion {
  public:
   NoFusion() noexcept;
-  ~NoFusion();
-  NoFusion(const NoFusion&) = delete;
-  NoFusion& operator=(const NoFusion&) = delete;
 
  private:
-  bool former_;
+  Restore<bool> fusing_;
 };
 
 }  // namespace heed

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <heed/core/restore.h>
+
 namespace heed {
 
 /// Whether operations of this thread are recorded. Every thread starts with true.
@@ -10,12 +12,9 @@ bool grad_enabled() noexcept;
 class GradMode {
  public:
   explicit GradMode(bool enabled) noexcept;
-  ~GradMode();
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
 
  private:
-  bool former_;
+  Restore<bool> recording_;
 };
 
 /// `NoGrad guard;` — nothing is recorded on this thread while it lives.

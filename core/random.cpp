@@ -66,7 +66,7 @@ RandomStream draw(detail::DrawWatch* watch, RandomStream& state) {
     return stream;
   }
   if (watch->record != nullptr) {
-    const RandomStream stream = draw(watch->former, state);
+    const RandomStream stream = draw(watch->outer, state);
     watch->record->push_back(stream);
     return stream;
   }
@@ -79,15 +79,11 @@ RandomStream draw(detail::DrawWatch* watch, RandomStream& state) {
 
 }  // namespace
 
-RecordDraws::RecordDraws(DrawLog& log) noexcept : watch_{draw_watch, &log, nullptr, 0} {
-  draw_watch = &watch_;
-}
-RecordDraws::~RecordDraws() { draw_watch = watch_.former; }
+RecordDraws::RecordDraws(DrawLog& log) noexcept
+    : watch_{draw_watch, &log, nullptr, 0}, innermost_(draw_watch, &watch_) {}
 
-ReplayDraws::ReplayDraws(const DrawLog& log) noexcept : watch_{draw_watch, nullptr, &log, 0} {
-  draw_watch = &watch_;
-}
-ReplayDraws::~ReplayDraws() { draw_watch = watch_.former; }
+ReplayDraws::ReplayDraws(const DrawLog& log) noexcept
+    : watch_{draw_watch, nullptr, &log, 0}, innermost_(draw_watch, &watch_) {}
 
 RandomStream Generator::take() { return draw(draw_watch, state_); }
 

@@ -1,5 +1,6 @@
 #include <future>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <type_traits>
 
@@ -7,6 +8,7 @@
 
 #include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>
+#include <heed/core/restore.h>
 
 #include "local_ops.h"
 
@@ -114,4 +116,20 @@ TEST_CASE("a leaf made under NoGrad is a leaf", "[grad_mode]") {
   }
   backward(mul(x, x));
   CHECK(x.grad().item<double>() == 4);
+}
+
+TEST_CASE("a former value is put back at the end of the scope, exceptions included", "[restore]") {
+  std::string variable = "before";
+  {
+    const Restore within(variable, std::string("within"));
+    CHECK(variable == "within");
+    variable = "changed";
+  }
+  CHECK(variable == "before");
+  const auto throwing = [&] {
+    const Restore within(variable, std::string("within"));
+    throw 1;
+  };
+  CHECK_THROWS_AS(throwing(), int);
+  CHECK(variable == "before");
 }
