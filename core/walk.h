@@ -73,7 +73,6 @@ class Walk {
 
   const bool create_graph_;
   const bool retain_graph_;
-  const bool anomaly_;
   bool store_ = false;  ///< backward: leaves accumulate; otherwise wanted slots are captured
   NodeIndex index_;
   std::vector<Ref<Node>> roots_;
