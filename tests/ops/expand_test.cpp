@@ -143,8 +143,8 @@ TEST_CASE("sums over long, wide and mixed shapes, forwards and transposed", "[re
     // The same numbers laid out back to front.
     Shape reversed;
     for (int k = x.rank() - 1; k >= 0; --k) reversed.push_back(k);
-    const Tensor turned = permute(contiguous(permute(cast(x, DType::f32), reversed)), reversed);
-    REQUIRE(cast(sum_to(turned, row.to), DType::i64).to_vector<std::int64_t>() == wanted);
+    const Tensor transposed = permute(contiguous(permute(cast(x, DType::f32), reversed)), reversed);
+    REQUIRE(cast(sum_to(transposed, row.to), DType::i64).to_vector<std::int64_t>() == wanted);
   }
 }
 
