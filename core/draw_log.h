@@ -13,6 +13,9 @@ namespace heed {
 using DrawLog = std::vector<RandomStream>;
 
 namespace detail {
+/// The next stream of a generator in this state, by way of the logs of this thread.
+RandomStream draw(RandomStream& state);
+
 /// One of the logs that watch a thread's draws, the innermost first.
 struct DrawWatch {
   DrawWatch* outer = nullptr;

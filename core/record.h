@@ -19,8 +19,6 @@ namespace detail {
 /// Whether something would be recorded for these inputs: gradients are on and one of them requires grad.
 bool must_record(std::span<const Tensor* const> inputs);
 std::uint64_t next_order(std::span<const Tensor* const> inputs);
-void begin_saving();
-std::int64_t end_saving();
 void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
             bool may_be_infinite);
 

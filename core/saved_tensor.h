@@ -34,4 +34,11 @@ SavedTensor save_input(const Tensor& x, const char* name);
 /// owns itself.
 SavedTensor save_output(const Tensor& y, const char* name, std::uint32_t output = 0);
 
+namespace detail {
+
+/// The bytes that this thread saves between the two calls: a payload's.
+void begin_saving();
+std::int64_t end_saving();
+
+}  // namespace detail
 }  // namespace heed
