@@ -101,7 +101,7 @@ TEST_CASE("check_rank", "[error]") {
   CHECK_THROWS_AS(check_rank("op", "x", Tensor(), 0), ValueError);
 }
 
-TEST_CASE("check_indices names value, position and bound", "[error][report-31]") {
+TEST_CASE("check_indices names value, position and bound", "[error]") {
   const auto message = [](const char* value, int position) {
     return Message("op: index out of range, target is " + std::string(value) + " at position " +
                    std::to_string(position) + "; expected 0 <= target < 4");

@@ -68,7 +68,7 @@ NamedTensors copies(NamedTensors state) {
 
 }  // namespace
 
-TEST_CASE("a fresh optimizer with the state of another goes on bit for bit", "[report-34]") {
+TEST_CASE("a fresh optimizer with the state of another goes on bit for bit") {
   for (const auto& [name, make] : kRules) {
     CAPTURE(name);
     Weights unbroken(1);
@@ -95,7 +95,7 @@ TEST_CASE("a fresh optimizer with the state of another goes on bit for bit", "[r
   }
 }
 
-TEST_CASE("AdamW's moments and step count are kept", "[report-34]") {
+TEST_CASE("AdamW's moments and step count are kept") {
   Tensor w = heed::scalar(2.0).set_requires_grad();
   const auto step = [&w](optim::AdamW& optimizer, double gradient) {
     w.set_grad(heed::scalar(gradient));
