@@ -8,13 +8,13 @@
 
 namespace heed::detail {
 
-/// A result of its own with the elements and the history of x, so that gradients with respect to it stop there.
-/// Without history of x, or under NoGrad, a fresh leaf where `leaf` asks for one.
+/// A result of its own with the elements and the history of x, so that gradients with respect to it stop
+/// there. Without history of x, or under NoGrad, a fresh leaf where `leaf` asks for one.
 Tensor alias(const Tensor& x, bool leaf);
 
 /// The operands with history that unrecorded operations of this thread read while it lives: what a function
-/// captures. For functions that run under NoGrad and are given detached arguments. What a function captures, the
-/// function round it captures as well.
+/// captures. For functions that run under NoGrad and are given detached arguments. What a function captures,
+/// the function round it captures as well.
 class CaptureOperands final : public TapeObserver {
  public:
   CaptureOperands() noexcept = default;

@@ -36,8 +36,8 @@ class RecordDraws {
   Restore<detail::DrawWatch*> innermost_;
 };
 
-/// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order, and moves no
-/// generator.
+/// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order,
+/// and moves no generator.
 /// Throws    GradError (from `take`, when the log is at its end).
 class ReplayDraws {
  public:

@@ -7,8 +7,8 @@ namespace heed {
 /// Whether operations of this thread are recorded. Every thread starts with true.
 bool grad_enabled() noexcept;
 
-/// Sets the recording mode of this thread for a scope and restores the former one at its end, exceptions
-/// included.
+/// Sets the recording mode of this thread for a scope and restores the former one at
+/// its end, exceptions included.
 class GradMode {
  public:
   explicit GradMode(bool enabled) noexcept;

@@ -18,10 +18,10 @@ struct ClockRow {
   double backward = 0;
 };
 
-/// `TapeClock clock;` — measures, while it lives, the operations that this thread records and the vector-Jacobian
-/// products that it runs. An operation's forward time runs from the last recorded operation, or restart(), to its own
-/// recording, so what is not recorded counts to what follows. Adding gradients up belongs to no operation. Of nested
-/// clocks the innermost measures.
+/// `TapeClock clock;` — measures, while it lives, the operations that this thread records and the
+/// vector-Jacobian products that it runs. An operation's forward time runs from the last recorded operation,
+/// or restart(), to its own recording, so what is not recorded counts to what follows. Adding gradients up
+/// belongs to no operation. Of nested clocks the innermost measures.
 class TapeClock final : public TapeObserver {
  public:
   TapeClock();

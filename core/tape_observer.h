@@ -45,8 +45,8 @@ class TapeObserver {
   static bool any() noexcept { return innermost != nullptr; }
 
  protected:
-  /// Of nested observers of one kind, which is a name, the innermost alone listens. Those without a kind all
-  /// do.
+  /// Of nested observers of one kind, which is a name, the innermost alone listens. Those without
+  /// a kind all do.
   explicit TapeObserver(const char* kind = nullptr) noexcept;
   virtual ~TapeObserver();
 

@@ -17,9 +17,9 @@ struct TapeEvent {
   const Tensor& value;  ///< only to read
 };
 
-/// `TapeTrace trace(see);` — while it lives, `see` is told of the results of the operations that this thread records and
-/// of the gradients that their vector-Jacobian products give, in the order in which they are computed. For comparing
-/// two runs; `see` must not record. Of nested ones the innermost sees.
+/// `TapeTrace trace(see);` — while it lives, `see` is told of the results of the operations that this thread
+/// records and of the gradients that their vector-Jacobian products give, in the order in which they are
+/// computed. For comparing two runs; `see` must not record. Of nested ones the innermost sees.
 class TapeTrace final : public TapeObserver {
  public:
   using See = std::function<void(const TapeEvent& event)>;

@@ -8,8 +8,8 @@
 namespace heed::detail {
 namespace {
 
-// The axes from the largest step to the smallest: where elements are dense in memory, in whatever order of the
-// axes, they become one run.
+// The axes from the largest step to the smallest: where elements are dense in memory, in whatever order of
+// the axes, they become one run.
 View in_memory_order(const View& view) {
   Shape axes;
   for (int k = 0; k < view.shape.rank(); ++k) axes.push_back(k);

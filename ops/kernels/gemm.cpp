@@ -36,9 +36,9 @@ void cblas_gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, con
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }
 
-// OpenBLAS maps a thread's buffer at its first product, and where the system refuses it asks again for ever. So those of all
-// threads are mapped at once, after a look whether there is room: too little is std::bad_alloc instead of a hang.
-// Again where the number of threads has grown since.
+// OpenBLAS maps a thread's buffer at its first product, and where the system refuses it asks again for ever.
+// So those of all threads are mapped at once, after a look whether there is room: too little is
+// std::bad_alloc instead of a hang. Again where the number of threads has grown since.
 std::atomic<int> buffers_claimed{0};
 constexpr int most_buffers = 64;  // OpenBLAS has room for 128 at least, and its own threads take some
 
@@ -130,8 +130,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Mat
 }
 
 GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k) {
-  // A part reads its rows of A and packs its columns of B, which others do again: so it must be large. 16 M multiply-adds are
-  // about 0.3 ms; more than four parts are for products of which each part is still milliseconds.
+  // A part reads its rows of A and packs its columns of B, which others do again: so it must be
+  // large. 16 M multiply-adds are about 0.3 ms; more than four parts are for products of which each
+  // part is still milliseconds.
   constexpr std::int64_t few = 4, most = 16, narrowest = 48;
   const double work =
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::int64_t>(k, 1));

@@ -4,8 +4,8 @@
 
 namespace heed::kernels {
 
-/// A matrix as BLAS takes it: row-major with `leading` elements from row to row, or the transpose of such a
-/// one.
+/// A matrix as BLAS takes it: row-major with `leading` elements from row to row, or the transpose
+/// of such a one.
 template <class T>
 struct Matrix {
   T* data;

@@ -138,8 +138,8 @@ TEST_CASE("f32 kernels keep a relative error of a few roundings, tails included"
     double low, high;
     double roundings;  // of 2^-24
   };
-  // Without a fused multiply-add the rounding of the exponent, up to 12.5² / 2 and 2 · 56, cannot be put back: it comes out
-  // magnified by just that number.
+  // Without a fused multiply-add the rounding of the exponent, up to 12.5² / 2 and 2 · 56, cannot be put
+  // back: it comes out magnified by just that number.
   const std::string best = kernels::simd_targets().front();
   const bool fused = best != "SSE4" && best != "SCALAR" && best != "EMU128";
   // Two units in the last place are 4 roundings; the product and, where the value itself is a product of an

@@ -247,7 +247,8 @@ TEST_CASE("the gradient is written over logits that nobody else holds, with the 
   const std::int64_t before = memory_stats().live;
   const Tensor over = gradient_of(alone, false);
   REQUIRE(over.to_vector<float>() == kept.to_vector<float>());
-  // The logits' own bytes carry their gradient; the second array is the gradient of x, which replaces an older one.
+  // The logits' own bytes carry their gradient; the second array is the gradient of x, which
+  // replaces an older one.
   REQUIRE(memory_stats().peak - before < bytes / 2);
 }
 

@@ -21,8 +21,8 @@ using namespace heed::test;
 
 namespace {
 
-// Value and gradients agree whatever the strides. Layout may change the order of a sum, and in f32 whether a term is
-// fused with its product.
+// Value and gradients agree whatever the strides. Layout may change the order of a sum, and in f32 whether a
+// term is fused with its product.
 void require_layout_independent(const OpCase& c, const Tensors& plain, const Tensors& laid_out,
                                 double tolerance) {
   const Tensors a = c.function(plain);
