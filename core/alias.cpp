@@ -3,7 +3,6 @@
 
 #include <heed/core/alias.h>
 #include <heed/core/record.h>
-#include <heed/core/watch.h>
 
 namespace heed::detail {
 namespace {
@@ -25,12 +24,10 @@ bool same_result(const Tensor& a, const Tensor& b) {
   return a.impl()->node.get() == b.impl()->node.get() && a.impl()->output == b.impl()->output;
 }
 
-CaptureOperands::CaptureOperands() noexcept : former_(watch().captures) { watch().captures = &captured_; }
-
-// What a function captures, the function round it captures as well.
-CaptureOperands::~CaptureOperands() {
-  watch().captures = former_;
-  if (former_ != nullptr) former_->insert(former_->end(), captured_.begin(), captured_.end());
+void CaptureOperands::on_unrecorded(std::span<const Tensor* const> inputs) {
+  for (const Tensor* x : inputs) {
+    if (x->requires_grad()) captured_.push_back(*x);
+  }
 }
 
 std::vector<Tensor> CaptureOperands::distinct() const {

@@ -64,8 +64,8 @@ void check_expands(std::string_view op, std::string_view name, const Tensor& x, 
 /// IndexError that names value, position and bound: for class indices, embedding ids, gather.
 [[noreturn]] void fail_index(std::string_view op, std::string_view name, std::int64_t value,
                              std::int64_t position, std::int64_t bound);
-/// Every element of the integer tensor lies in 0 … bound−1, else `fail_index`. Runs before anything is read
-/// through it.
+/// Every element of the integer tensor lies in 0 … bound−1, else `fail_index`. Runs before anything
+/// is read through it.
 void check_indices(std::string_view op, std::string_view name, const Tensor& indices, std::int64_t bound);
 /// ValueError unless `ok`: `op: bad name, name is value; expected expected`.
 void check_value(bool ok, std::string_view op, std::string_view name, double value,

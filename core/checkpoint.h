@@ -18,9 +18,9 @@ using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tenso
 /// Random    Generators hand out the same numbers again and are not moved by the second run.
 /// Captured  parameters and results that f uses without being given them get their gradients too. f must keep
 ///           them alive (hold their handles); it is kept until backward has run.
-/// Throws    what f throws; GradError (f recorded something under a GradMode of its own and returned it; in
-///           backward: f gave other shapes or drew other random numbers than the first time, or a saved tensor
-///           was overwritten).
+/// Throws    what f throws; GradError (f recorded something under a GradMode of its own and returned it;
+///           in backward: f gave other shapes or drew other random numbers than the first time, or a
+///           saved tensor was overwritten).
 std::vector<Tensor> checkpoint(const TensorFunction& function, std::span<const Tensor> inputs);
 
 /// `checkpoint` of a function of one tensor with one result.

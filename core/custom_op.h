@@ -13,7 +13,8 @@ namespace heed {
 /// What the forward of a user's operation may keep for its backward.
 class CustomSave {
  public:
-  /// Keeps an input, a result or anything between (that lasts for the first derivative only). `name`, a literal, is what backward and messages call it.
+  /// Keeps an input, a result or anything between (that lasts for the first derivative only). `name`, a
+  /// literal, is what backward and messages call it.
   void operator()(const char* name, const Tensor& x) { kept_.emplace_back(name, x); }
   /// What was kept.
   std::vector<std::pair<const char*, Tensor>> take() { return std::exchange(kept_, {}); }
@@ -37,9 +38,9 @@ class CustomVjp {
   bool needs(int input) const { return context_.needs(input); }
   /// Cotangent of a result; zeros where nothing downstream used it.
   const Tensor& cotangent(int output = 0) { return context_.cotangent(output); }
-  /// A tensor that forward saved. ValueError for a name that it did not; GradError if it was written to since,
-  /// and with create_graph for a floating one that is neither input nor result: forward is not recorded, so its
-  /// derivative would be lost.
+  /// A tensor that forward saved. ValueError for a name that it did not; GradError if it was written to
+  /// since, and with create_graph for a floating one that is neither input nor result: forward is not
+  /// recorded, so its derivative would be lost.
   Tensor saved(const char* name) const;
   /// Sets the gradient of an input: its shape and dtype.
   void set(int input, Tensor gradient) { context_.set(input, std::move(gradient)); }
@@ -60,7 +61,10 @@ struct CustomOpOptions {
 /// An operation of the user's own, recorded as heed's are.
 ///   Tensor cube(const Tensor& x) {  // y = x³, dx = 3x² dy
 ///     return custom_op("cube", {x}, [&](CustomSave& save) { save("x", x); return mul(x, mul(x, x)); },
-///                      [](CustomVjp& c) { c.set(0, mul(c.cotangent(), mul(3, mul(c.saved("x"), c.saved("x"))))); });
+///                      [](CustomVjp& c) {
+///                        const Tensor x = c.saved("x");
+///                        c.set(0, mul(c.cotangent(), mul(3, mul(x, x))));
+///                      });
 ///   }
 /// Equation  y = forward(), which reads the inputs it captures and runs unrecorded, at once.
 /// Gradient  what `backward` sets; called in backward, so it captures nothing by reference.

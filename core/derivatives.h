@@ -29,8 +29,8 @@ Products vjp(const TensorFunction& function, const std::vector<Tensor>& inputs,
 /// cotangent; its derivative with respect to that is this: no second set of rules, but also no independent
 /// check of the first.
 /// Shapes    v as x → dy as y.          DTypes  f32, f64.
-/// Throws    ShapeError, DTypeError, ValueError (tangents unlike the inputs); GradError (an operation of f whose
-///           backward has no derivative).
+/// Throws    ShapeError, DTypeError, ValueError (tangents unlike the inputs); GradError (an operation of f
+///           whose backward has no derivative).
 Products jvp(const TensorFunction& function, const std::vector<Tensor>& inputs,
              const std::vector<Tensor>& tangents);
 

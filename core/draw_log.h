@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <heed/core/random.h>
+#include <heed/core/restore.h>
 
 namespace heed {
 
@@ -12,9 +13,12 @@ namespace heed {
 using DrawLog = std::vector<RandomStream>;
 
 namespace detail {
+/// The next stream of a generator in this state, by way of the logs of this thread.
+RandomStream draw(RandomStream& state);
+
 /// One of the logs that watch a thread's draws, the innermost first.
 struct DrawWatch {
-  DrawWatch* former = nullptr;
+  DrawWatch* outer = nullptr;
   DrawLog* record = nullptr;
   const DrawLog* replay = nullptr;
   std::size_t next = 0;
@@ -26,28 +30,24 @@ struct DrawWatch {
 class RecordDraws {
  public:
   explicit RecordDraws(DrawLog& log) noexcept;
-  ~RecordDraws();
-  RecordDraws(const RecordDraws&) = delete;
-  RecordDraws& operator=(const RecordDraws&) = delete;
 
  private:
   detail::DrawWatch watch_;
+  Restore<detail::DrawWatch*> innermost_;
 };
 
-/// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order, and moves no
-/// generator.
+/// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order,
+/// and moves no generator.
 /// Throws    GradError (from `take`, when the log is at its end).
 class ReplayDraws {
  public:
   explicit ReplayDraws(const DrawLog& log) noexcept;
-  ~ReplayDraws();
-  ReplayDraws(const ReplayDraws&) = delete;
-  ReplayDraws& operator=(const ReplayDraws&) = delete;
   /// Draws of the log that nobody asked for yet.
   std::size_t left() const { return watch_.replay->size() - watch_.next; }
 
  private:
   detail::DrawWatch watch_;
+  Restore<detail::DrawWatch*> innermost_;
 };
 
 }  // namespace heed

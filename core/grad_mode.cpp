@@ -2,12 +2,11 @@
 
 namespace heed {
 namespace {
-thread_local bool recording = true;
+constinit thread_local bool recording = true;
 }
 
 bool grad_enabled() noexcept { return recording; }
 
-GradMode::GradMode(bool enabled) noexcept : former_(recording) { recording = enabled; }
-GradMode::~GradMode() { recording = former_; }
+GradMode::GradMode(bool enabled) noexcept : recording_(recording, enabled) {}
 
 }  // namespace heed

@@ -24,15 +24,15 @@ struct Edge {
   std::uint32_t output = 0;
 };
 
-/// Shape and dtype of an output, kept to make zeros and to validate cotangents after the tensor itself is
-/// gone.
+/// Shape and dtype of an output, kept to make zeros and to validate cotangents after the
+/// tensor itself is gone.
 struct OutputMeta {
   Shape shape;
   DType dtype = DType::f32;
 };
 
-/// One entry of the tape. Its order number is larger than that of every producer of its inputs, across
-/// threads too.
+/// One entry of the tape. Its order number is larger than that of every producer of its
+/// inputs, across threads too.
 class Node : public RefCounted, public Pooled {
  public:
   Node(const char* op, std::uint64_t order);

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// Threads that parallel loops may use: the value set, else OMP_NUM_THREADS, else the processors of this
-/// process.
+/// Threads that parallel loops may use: the value set, else OMP_NUM_THREADS, else the
+/// processors of this process.
 int num_threads();
 /// ValueError if count < 1.
 void set_num_threads(int count);
@@ -46,8 +46,8 @@ void parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
   });
 }
 
-/// `partial(begin, end)` on each chunk as in `parallel_for`; the partial results are joined in the order of
-/// the chunks.
+/// `partial(begin, end)` on each chunk as in `parallel_for`; the partial results are joined in the
+/// order of the chunks.
 template <class T, class Partial, class Join>
 T parallel_reduce(std::int64_t n, std::int64_t grain, T identity, Partial&& partial, Join&& join) {
   if (n <= 0) return identity;

@@ -54,42 +54,7 @@ double uniform_from_bits(std::uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-namespace {
-
-constinit thread_local detail::DrawWatch* draw_watch = nullptr;
-
-// The stream of a draw, by way of the logs from `watch` outwards.
-RandomStream draw(detail::DrawWatch* watch, RandomStream& state) {
-  if (watch == nullptr) {
-    const RandomStream stream = state;
-    ++state.offset;
-    return stream;
-  }
-  if (watch->record != nullptr) {
-    const RandomStream stream = draw(watch->former, state);
-    watch->record->push_back(stream);
-    return stream;
-  }
-  if (watch->next == watch->replay->size()) {
-    fail<GradError>("random", "a computation that is run again draws more than the first time",
-                    fmt::format("it drew {} times", watch->next), "the same draws");
-  }
-  return (*watch->replay)[watch->next++];
-}
-
-}  // namespace
-
-RecordDraws::RecordDraws(DrawLog& log) noexcept : watch_{draw_watch, &log, nullptr, 0} {
-  draw_watch = &watch_;
-}
-RecordDraws::~RecordDraws() { draw_watch = watch_.former; }
-
-ReplayDraws::ReplayDraws(const DrawLog& log) noexcept : watch_{draw_watch, nullptr, &log, 0} {
-  draw_watch = &watch_;
-}
-ReplayDraws::~ReplayDraws() { draw_watch = watch_.former; }
-
-RandomStream Generator::take() { return draw(draw_watch, state_); }
+RandomStream Generator::take() { return detail::draw(state_); }
 
 namespace {
 

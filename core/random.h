@@ -16,8 +16,8 @@ struct RandomStream {
 /// Philox 4x32-10 (Salmon et al., 2011): four random 32-bit words for a 64-bit key and a 128-bit counter.
 std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low, std::uint64_t counter_high);
 
-/// 64 random bits of element `index` of a draw: a function of (seed, offset, index) alone, whatever the
-/// thread count.
+/// 64 random bits of element `index` of a draw: a function of (seed, offset, index) alone,
+/// whatever the thread count.
 std::uint64_t random_bits(const RandomStream& stream, std::uint64_t index);
 /// The random bits of the elements 2·pair and 2·pair + 1.
 std::array<std::uint64_t, 2> random_pair(const RandomStream& stream, std::uint64_t pair);

@@ -3,50 +3,23 @@
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
-#include <heed/core/nonfinite.h>
 #include <heed/core/record.h>
-#include <heed/core/tape_clock.h>
-#include <heed/core/tape_ledger.h>
-#include <heed/core/tape_trace.h>
-#include <heed/core/watch.h>
+#include <heed/core/tape_observer.h>
 
 namespace heed {
 namespace {
 
-thread_local std::int64_t saved_so_far = 0;
-thread_local std::uint64_t last_order = 0;
-constinit thread_local detail::Watch watching;
+constinit thread_local std::uint64_t last_order = 0;
 
 }  // namespace
 
-SavedTensor::SavedTensor(Tensor tensor, const char* name, bool is_output, std::uint32_t output)
-    : tensor_(std::move(tensor)), name_(name), output_(output & 0x7fffffffu), is_output_(is_output) {
-  if (!tensor_.defined()) return;
-  version_ = tensor_.storage()->version();
-  saved_so_far +=
-      static_cast<std::int64_t>(static_cast<std::size_t>(tensor_.numel()) * size_of(tensor_.dtype()));
-  if (watching.ledger != nullptr) [[unlikely]]
-    watching.ledger->note_saved(*tensor_.storage());
-}
-
-SavedTensor save_input(const Tensor& x, const char* name) { return {x, name, false, 0}; }
-
-SavedTensor save_output(const Tensor& y, const char* name, std::uint32_t output) {
-  return {view_of(y, y.view()), name, true, output};
-}
-
 namespace detail {
-
-Watch& watch() noexcept { return watching; }
 
 bool must_record(std::span<const Tensor* const> inputs) {
   const auto requires_grad = [](const Tensor* x) { return x->requires_grad(); };
   if (grad_enabled()) return std::any_of(inputs.begin(), inputs.end(), requires_grad);
-  if (watching.captures != nullptr) [[unlikely]] {
-    for (const Tensor* x : inputs) {
-      if (x->requires_grad()) watching.captures->push_back(*x);
-    }
-  }
+  if (TapeObserver::any()) [[unlikely]]
+    TapeObserver::tell_all([&](TapeObserver& observer) { observer.on_unrecorded(inputs); });
   return false;
 }
 
@@ -58,13 +31,6 @@ std::uint64_t next_order(std::span<const Tensor* const> inputs) {
   }
   return last_order = order + 1;
 }
-
-void begin_saving() {
-  saved_so_far = 0;
-  if (watching.ledger != nullptr) [[unlikely]]
-    watching.ledger->forget_noted();
-}
-std::int64_t end_saving() { return saved_so_far; }
 
 void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
             bool may_be_infinite) {
@@ -94,14 +60,9 @@ void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Ten
     impl->node = node;
     impl->output = i;
   }
-  if (watching.anomaly || watching.ledger != nullptr || watching.clock != nullptr ||
-      watching.trace != nullptr) [[unlikely]] {
-    if (watching.clock != nullptr) watching.clock->end_forward(*node);
-    if (watching.ledger != nullptr) watching.ledger->add(*node);
-    if (watching.anomaly) check_results(*node, inputs, outputs, may_be_infinite);
-    for (std::size_t i = 0; watching.trace != nullptr && i < outputs.size(); ++i) {
-      watching.trace->see({*node, false, i, *outputs[i]});
-    }
+  if (TapeObserver::any()) [[unlikely]] {
+    const RecordedOperation operation{*node, inputs, outputs, may_be_infinite};
+    TapeObserver::tell_all([&](TapeObserver& observer) { observer.on_recorded(operation); });
   }
 }
 

@@ -19,8 +19,6 @@ namespace detail {
 /// Whether something would be recorded for these inputs: gradients are on and one of them requires grad.
 bool must_record(std::span<const Tensor* const> inputs);
 std::uint64_t next_order(std::span<const Tensor* const> inputs);
-void begin_saving();
-std::int64_t end_saving();
 void attach(Ref<Node> node, std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
             bool may_be_infinite);
 
@@ -58,12 +56,12 @@ void record_spans(const char* op, std::span<const Tensor* const> inputs, std::sp
 
 }  // namespace detail
 
-/// The single door from operations to the tape. When gradients are on and an input requires grad, calls
-/// `make()` for the payload, an aggregate of named fields (SavedTensors and plain values) with `void
-/// vjp(VjpContext& context) const`, and makes `outputs` its results. Otherwise it saves nothing and calls
-/// nothing. Undefined inputs are allowed (optional arguments). Each output is a floating tensor that nobody
-/// else holds yet, and is none of the inputs; a payload saves outputs by `save_output` only. GradError
-/// otherwise.
+/// The single door from operations to the tape. When gradients are on and an input requires grad,
+/// calls `make()` for the payload, an aggregate of named fields (SavedTensors and plain values) with
+/// `void vjp(VjpContext& context) const`, and makes `outputs` its results. Otherwise it saves nothing
+/// and calls nothing. Undefined inputs are allowed (optional arguments). Each output is a floating
+/// tensor that nobody else holds yet, and is none of the inputs; a payload saves outputs by
+/// `save_output` only. GradError otherwise.
 template <class Make>
 void record(const char* op, std::initializer_list<const Tensor*> inputs, Tensor& output, Make&& make) {
   Tensor* const outputs[] = {&output};
@@ -85,12 +83,12 @@ void record(const char* op, std::span<const Tensor> inputs, Tensor& output, Make
   detail::record_spans(op, pointers, outputs, std::forward<Make>(make));
 }
 
-/// Whether `record` would record for these inputs. For operations that compute extra results only for
-/// backward.
+/// Whether `record` would record for these inputs. For operations that compute extra
+/// results only for backward.
 bool will_record(std::initializer_list<const Tensor*> inputs);
 
-/// For operations without a derivative: GradError that names `op` when gradients are on and an input requires
-/// grad.
+/// For operations without a derivative: GradError that names `op` when gradients are on and
+/// an input requires grad.
 void refuse_gradient(const char* op, std::initializer_list<const Tensor*> inputs);
 
 }  // namespace heed

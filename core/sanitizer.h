@@ -1,6 +1,7 @@
 #pragma once
 
-// HEED_ADDRESS_SANITIZER and HEED_THREAD_SANITIZER are defined where a file is compiled for them, by g++ or by clang.
+// HEED_ADDRESS_SANITIZER and HEED_THREAD_SANITIZER are defined where a file is compiled for them, by
+// g++ or by clang.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HEED_ADDRESS_SANITIZER

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-thread_local const ScopeName* innermost = nullptr;
+constinit thread_local const ScopeName* innermost = nullptr;
 
 const ScopeName* intern(const ScopeName* parent, std::string_view name) {
   using Key = std::pair<const ScopeName*, std::string>;
@@ -30,8 +30,7 @@ std::string ScopeName::path() const {
 
 const ScopeName* current_scope() noexcept { return innermost; }
 
-Scope::Scope(std::string_view name) : former_(innermost) { innermost = intern(innermost, name); }
-Scope::Scope(const ScopeName* path) noexcept : former_(innermost) { innermost = path; }
-Scope::~Scope() { innermost = former_; }
+Scope::Scope(std::string_view name) : innermost_(innermost, intern(innermost, name)) {}
+Scope::Scope(const ScopeName* path) noexcept : innermost_(innermost, path) {}
 
 }  // namespace heed

@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include <heed/core/restore.h>
+
 namespace heed {
 
 /// An interned path of module names such as `blocks.0.attention`. Lives for the whole program.
@@ -21,12 +23,9 @@ class Scope {
   explicit Scope(std::string_view name);
   /// Stands at a path that was current before, wherever this thread is; null is outside of all.
   explicit Scope(const ScopeName* path) noexcept;
-  ~Scope();
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
 
  private:
-  const ScopeName* former_;
+  Restore<const ScopeName*> innermost_;
 };
 
 }  // namespace heed

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// Elements a parallel chunk of a cheap elementwise loop handles: large enough to hide the cost of a thread's
-/// start.
+/// Elements a parallel chunk of a cheap elementwise loop handles: large enough to hide the cost
+/// of a thread's start.
 inline constexpr std::int64_t elementwise_grain = 32768;
 
 /// Walks N tensors of one shape together, row-major. Neighbouring axes that are contiguous in all of them are

@@ -3,7 +3,6 @@
 
 #include <heed/core/node.h>
 #include <heed/core/tape_clock.h>
-#include <heed/core/watch.h>
 
 namespace heed {
 namespace {
@@ -14,19 +13,19 @@ double now() {
 
 }  // namespace
 
-TapeClock::TapeClock() : last_(now()), former_(std::exchange(detail::watch().clock, this)) {}
-
-TapeClock::~TapeClock() { detail::watch().clock = former_; }
+TapeClock::TapeClock() : TapeObserver("clock"), last_(now()) {}
 
 void TapeClock::restart() { last_ = now(); }
 
-void TapeClock::end_forward(const Node& node) {
-  ClockRow& row = row_of(node);
+void TapeClock::on_recorded(const RecordedOperation& operation) {
+  ClockRow& row = row_of(operation.node);
   ++row.nodes;
   row.forward += lap();
 }
 
-void TapeClock::end_backward(const Node& node) { row_of(node).backward += lap(); }
+void TapeClock::before_vjp(const Node&) { restart(); }
+
+void TapeClock::after_vjp(const Node& node) { row_of(node).backward += lap(); }
 
 ClockRow& TapeClock::row_of(const Node& node) {
   const auto [at, added] = places_.try_emplace(node.op(), rows_.size());

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace heed {
+#include <heed/core/tape_observer.h>
 
-class Node;
+namespace heed {
 
 /// Seconds that one operation took.
 struct ClockRow {
@@ -18,34 +18,29 @@ struct ClockRow {
   double backward = 0;
 };
 
-/// `TapeClock clock;` — measures, while it lives, the operations that this thread records and the vector-Jacobian
-/// products that it runs. An operation's forward time runs from the last recorded operation, or restart(), to its own
-/// recording, so what is not recorded counts to what follows. Adding gradients up belongs to no operation. Of nested
-/// clocks the innermost measures.
-class TapeClock {
+/// `TapeClock clock;` — measures, while it lives, the operations that this thread records and the
+/// vector-Jacobian products that it runs. An operation's forward time runs from the last recorded operation,
+/// or restart(), to its own recording, so what is not recorded counts to what follows. Adding gradients up
+/// belongs to no operation. Of nested clocks the innermost measures.
+class TapeClock final : public TapeObserver {
  public:
   TapeClock();
-  ~TapeClock();
-  TapeClock(const TapeClock&) = delete;
-  TapeClock& operator=(const TapeClock&) = delete;
 
   /// The time since the last operation belongs to none.
   void restart();
   /// In the order in which the operations first met.
   const std::vector<ClockRow>& rows() const { return rows_; }
 
-  // For record and the walk.
-  void end_forward(const Node& node);
-  void end_backward(const Node& node);
-
  private:
+  void on_recorded(const RecordedOperation& operation) override;
+  void before_vjp(const Node& node) override;
+  void after_vjp(const Node& node) override;
   ClockRow& row_of(const Node& node);
   double lap();
 
   std::map<std::string_view, std::size_t> places_;
   std::vector<ClockRow> rows_;
   double last_;  ///< seconds
-  TapeClock* former_;
 };
 
 }  // namespace heed

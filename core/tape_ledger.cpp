@@ -7,7 +7,6 @@
 
 #include <heed/core/node.h>
 #include <heed/core/tape_ledger.h>
-#include <heed/core/watch.h>
 
 namespace heed {
 
@@ -99,15 +98,13 @@ std::map<std::uint32_t, TapeLedger::Book*>& TapeLedger::open_books() {
   return *books;
 }
 
-TapeLedger::TapeLedger() : book_(std::make_unique<Book>()), former_(detail::watch().ledger) {
+TapeLedger::TapeLedger() : TapeObserver("ledger"), book_(std::make_unique<Book>()) {
   const std::lock_guard lock(books_mutex());
   book_->number = ++last_number;
   open_books().emplace(book_->number, book_.get());
-  detail::watch().ledger = this;
 }
 
 TapeLedger::~TapeLedger() {
-  detail::watch().ledger = former_;
   const std::lock_guard lock(books_mutex());
   open_books().erase(book_->number);
 }
@@ -118,13 +115,14 @@ LedgerCounts TapeLedger::counts() const {
   return book_->counts;
 }
 
-void TapeLedger::note_saved(const Storage& storage) { noted_.push_back(&storage); }
-void TapeLedger::forget_noted() { noted_.clear(); }
+void TapeLedger::before_saving() { noted_.clear(); }
 
-void TapeLedger::add(Node& node) {
+void TapeLedger::on_saved(const Tensor& x) { noted_.push_back(x.storage().get()); }
+
+void TapeLedger::on_recorded(const RecordedOperation& operation) {
   const std::lock_guard lock(books_mutex());
-  book_->add(node, std::exchange(noted_, {}));
-  node.set_ledger(book_->number);
+  book_->add(operation.node, std::exchange(noted_, {}));
+  operation.node.set_ledger(book_->number);
 }
 
 void TapeLedger::remove(std::uint32_t ledger, const Node& node) noexcept {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <heed/core/scope.h>
+#include <heed/core/tape_observer.h>
 
 namespace heed {
 
-class Node;
 class Storage;
 
 /// What the tape kept for the vector-Jacobian products of one operation in one module.
@@ -36,26 +36,24 @@ struct LedgerCounts {
 /// `TapeLedger ledger;` — books what the nodes save that this thread records while it lives; what they
 /// release, on whatever thread, is taken off again. Of nested ones the innermost books. check::ledger_report
 /// prints the counts.
-class TapeLedger {
+class TapeLedger final : public TapeObserver {
  public:
   TapeLedger();
-  ~TapeLedger();
-  TapeLedger(const TapeLedger&) = delete;
-  TapeLedger& operator=(const TapeLedger&) = delete;
+  ~TapeLedger() override;
   LedgerCounts counts() const;
 
-  // For record and Node.
-  void note_saved(const Storage& storage);
-  void forget_noted();
-  void add(Node& node);
+  // For Node: it drops what it saved.
   static void remove(std::uint32_t ledger, const Node& node) noexcept;
 
  private:
+  void before_saving() override;
+  void on_saved(const Tensor& x) override;
+  void on_recorded(const RecordedOperation& operation) override;
+
   struct Book;
   static std::map<std::uint32_t, Book*>& open_books();
   std::unique_ptr<Book> book_;
-  std::vector<const Storage*> noted_;
-  TapeLedger* former_;
+  std::vector<const Storage*> noted_;  // what the operation saves that is being recorded
 };
 
 }  // namespace heed

@@ -1,12 +1,19 @@
 #include <utility>
 
 #include <heed/core/tape_trace.h>
-#include <heed/core/watch.h>
 
 namespace heed {
 
-TapeTrace::TapeTrace(See see) : see_(std::move(see)), former_(std::exchange(detail::watch().trace, this)) {}
+TapeTrace::TapeTrace(See see) : TapeObserver("trace"), see_(std::move(see)) {}
 
-TapeTrace::~TapeTrace() { detail::watch().trace = former_; }
+void TapeTrace::on_recorded(const RecordedOperation& operation) {
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    see_({operation.node, false, i, *operation.outputs[i]});
+  }
+}
+
+void TapeTrace::on_gradient(const Node& node, std::size_t input, const Tensor& gradient) {
+  see_({node, true, input, gradient});
+}
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <heed/core/node.h>
+#include <heed/core/tape_observer.h>
 #include <heed/core/tensor.h>
 
 namespace heed {
@@ -16,24 +17,20 @@ struct TapeEvent {
   const Tensor& value;  ///< only to read
 };
 
-/// `TapeTrace trace(see);` — while it lives, `see` is told of the results of the operations that this thread records and
-/// of the gradients that their vector-Jacobian products give, in the order in which they are computed. For comparing
-/// two runs; `see` must not record. Of nested ones the innermost sees.
-class TapeTrace {
+/// `TapeTrace trace(see);` — while it lives, `see` is told of the results of the operations that this thread
+/// records and of the gradients that their vector-Jacobian products give, in the order in which they are
+/// computed. For comparing two runs; `see` must not record. Of nested ones the innermost sees.
+class TapeTrace final : public TapeObserver {
  public:
   using See = std::function<void(const TapeEvent& event)>;
 
   explicit TapeTrace(See see);
-  ~TapeTrace();
-  TapeTrace(const TapeTrace&) = delete;
-  TapeTrace& operator=(const TapeTrace&) = delete;
-
-  // For record and the walk.
-  void see(const TapeEvent& event) const { see_(event); }
 
  private:
+  void on_recorded(const RecordedOperation& operation) override;
+  void on_gradient(const Node& node, std::size_t input, const Tensor& gradient) override;
+
   See see_;
-  TapeTrace* former_;
 };
 
 }  // namespace heed

@@ -66,8 +66,8 @@ class Tensor {
     return reinterpret_cast<T*>(impl_->storage->data()) + impl_->view.offset;
   }
 
-  /// Writes `value` to every element, or the elements of `source` (same shape and dtype). Rules of
-  /// `mutable_data`.
+  /// Writes `value` to every element, or the elements of `source` (same shape and
+  /// dtype). Rules of `mutable_data`.
   Tensor& fill_(Scalar value);
   Tensor& copy_(const Tensor& source);
 
@@ -92,11 +92,11 @@ class Tensor {
   void set_grad(Tensor gradient);
   void zero_grad() { set_grad({}); }
 
-  /// Calls `hook` once in every backward or grad that reaches this leaf or result, with the complete gradient;
-  /// what it returns takes its place (undefined keeps it). Hooks run in the order of registration, before the
-  /// gradient is stored, returned or passed on; with create_graph what they compute is recorded. They belong to
-  /// the leaf or result and end with it. The gradient may be shared: it must not be written to. A hook that
-  /// holds this tensor keeps it alive for ever.
+  /// Calls `hook` once in every backward or grad that reaches this leaf or result, with the complete
+  /// gradient; what it returns takes its place (undefined keeps it). Hooks run in the order of registration,
+  /// before the gradient is stored, returned or passed on; with create_graph what they compute is recorded.
+  /// They belong to the leaf or result and end with it. The gradient may be shared: it must not be written
+  /// to. A hook that holds this tensor keeps it alive for ever.
   /// Throws    GradError (no requires_grad; from backward, a
   /// replacement of another shape or dtype), ValueError (no function).
   HookHandle register_hook(GradientHook hook) const;

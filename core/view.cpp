@@ -154,8 +154,8 @@ Shape resolve_reshape(std::string_view op, const Shape& from, const Shape& to) {
 std::optional<View> reshape_view(const View& view, const Shape& shape) {
   View result{shape, contiguous_strides(shape), view.offset, view.numel};
   if (view.numel == 0 || is_contiguous(view)) return result;
-  // Walk both shapes from the last axis; each run of old axes that is contiguous in itself maps to a run of
-  // new ones.
+  // Walk both shapes from the last axis; each run of old axes that is contiguous in itself maps to a
+  // run of new ones.
   int j = shape.rank() - 1;
   for (int i = view.shape.rank() - 1; i >= 0;) {
     if (view.shape[i] == 1) {

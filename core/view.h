@@ -28,12 +28,12 @@ bool has_broadcast_axis(const View& view);
 /// Repeats axes of size 1 (and new leading axes) with stride 0 up to `shape`; ShapeError otherwise.
 View expand_view(std::string_view op, const View& view, const Shape& shape);
 
-/// `axes` is a permutation of 0 … rank−1 (negative ones count from the end); axis k of the result is axis
-/// axes[k].
+/// `axes` is a permutation of 0 … rank−1 (negative ones count from the end); axis k of the
+/// result is axis axes[k].
 View permute_view(std::string_view op, const View& view, const Shape& axes);
 
-/// Elements start, start+step, … below stop along one axis, with NumPy's clipping; step may be negative, not
-/// 0.
+/// Elements start, start+step, … below stop along one axis, with NumPy's clipping; step may
+/// be negative, not 0.
 View slice_view(std::string_view op, const View& view, std::int64_t axis, std::optional<std::int64_t> start,
                 std::optional<std::int64_t> stop, std::int64_t step);
 

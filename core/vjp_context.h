@@ -19,16 +19,16 @@ class VjpContext {
   /// Cotangent of an output; zeros where nothing downstream used that output. It may have any strides.
   const Tensor& cotangent(int output = 0);
   bool has_cotangent(int output) const { return cotangents_[static_cast<std::size_t>(output)].defined(); }
-  /// Gives the cotangent up: where this returns true for it, nobody else holds its elements, so they may be
-  /// reused.
+  /// Gives the cotangent up: where this returns true for it, nobody else holds its elements, so
+  /// they may be reused.
   Tensor take_cotangent(int output = 0);
   /// Sets the gradient of an input: the shape and dtype of that input, any strides.
   void set(int input, Tensor gradient);
-  /// The saved tensor; GradError that names operation, argument, shape and versions if it was written to
-  /// since.
+  /// The saved tensor; GradError that names operation, argument, shape and versions if it
+  /// was written to since.
   Tensor unpack(const SavedTensor& saved) const;
-  /// Whether the elements of a saved tensor may be overwritten: this backward frees the graph, they are dense, and nobody
-  /// else holds them.
+  /// Whether the elements of a saved tensor may be overwritten: this backward frees the graph, they are
+  /// dense, and nobody else holds them.
   bool may_overwrite(const SavedTensor& saved) const;
   /// Whether this backward is recorded itself (create_graph): then it must be built from recorded operations.
   bool recording() const;

@@ -1,19 +1,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include <heed/core/anomaly.h>
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
-#include <heed/core/nonfinite.h>
-#include <heed/core/tape_clock.h>
-#include <heed/core/tape_trace.h>
+#include <heed/core/tape_observer.h>
 #include <heed/core/vjp_context.h>
 #include <heed/core/walk.h>
-#include <heed/core/watch.h>
 
 namespace heed::detail {
 namespace {
@@ -28,8 +27,7 @@ void validate(const Node& node, std::size_t input, const Tensor& gradient, const
 
 }  // namespace
 
-Walk::Walk(bool create_graph, bool retain_graph)
-    : create_graph_(create_graph), retain_graph_(retain_graph), anomaly_(watch().anomaly) {}
+Walk::Walk(bool create_graph, bool retain_graph) : create_graph_(create_graph), retain_graph_(retain_graph) {}
 
 void Walk::add_root(const Tensor& output, Tensor cotangent) {
   TensorImpl* impl = output.impl();
@@ -173,13 +171,13 @@ void Walk::clear(const Entry& entry) {
 // The cotangents of an entry are complete: its hooks see them.
 void Walk::prepare(const Entry& entry) {
   const HookList* hooks = entry.boundary ? nullptr : entry.node->hooks();
-  if (hooks == nullptr && !anomaly_) [[likely]]
+  if (hooks == nullptr && !TapeObserver::any()) [[likely]]
     return;
   const std::span<Tensor> slots = slots_of(entry);
   for (std::uint32_t i = 0; i < slots.size(); ++i) {
     if (!slots[i].defined()) continue;
     if (hooks != nullptr) slots[i] = hooks->run(*entry.node, i, std::move(slots[i]));
-    if (anomaly_) check_cotangent(*entry.node, i, slots[i]);
+    TapeObserver::tell_all([&](TapeObserver& observer) { observer.on_cotangent(*entry.node, i, slots[i]); });
   }
 }
 
@@ -220,12 +218,12 @@ void Walk::run_node(const Entry& entry) {
     needed_[k] = producer != none && (entries_[producer].wanted || entries_[producer].runs);
   }
   VjpContext context(node, slots_of(entry), gradients_, needed_, retain_graph_);
-  TapeClock* const clock = watch().clock;
-  if (clock != nullptr) [[unlikely]]
-    clock->restart();
+  const bool observed = TapeObserver::any();
+  if (observed) [[unlikely]]
+    TapeObserver::tell_all([&](TapeObserver& observer) { observer.before_vjp(node); });
   call_vjp(node, context);
-  if (clock != nullptr) [[unlikely]]
-    clock->end_backward(node);
+  if (observed) [[unlikely]]
+    TapeObserver::tell_all([&](TapeObserver& observer) { observer.after_vjp(node); });
   clear(entry);
   if (!retain_graph_) node.release();
   for (std::size_t k = 0; k < edges; ++k) {
@@ -233,10 +231,8 @@ void Walk::run_node(const Entry& entry) {
     const Entry& producer = entries_[producers_[entry.first_edge + k]];
     const std::uint32_t output = node.edges()[k].output;
     validate(node, k, gradients_[k], producer.node->outputs()[output]);
-    if (anomaly_) [[unlikely]]
-      check_gradient(node, k, gradients_[k]);
-    if (watch().trace != nullptr) [[unlikely]]
-      watch().trace->see({node, true, k, gradients_[k]});
+    if (observed) [[unlikely]]
+      TapeObserver::tell_all([&](TapeObserver& observer) { observer.on_gradient(node, k, gradients_[k]); });
     add(producer.first_slot + output, std::move(gradients_[k]));
   }
 }
@@ -247,10 +243,8 @@ void Walk::call_vjp(Node& node, VjpContext& context) {
   if (!create_graph_) [[likely]]
     return node.vjp(context);
   const Scope scope(node.scope());
-  struct Pause {
-    ~Pause() { watch().anomaly = former; }
-    bool former = std::exchange(watch().anomaly, false);
-  } const pause;
+  std::optional<AnomalyMode> pause;
+  if (anomaly_mode()) pause.emplace(false);
   node.vjp(context);
 }
 

@@ -30,7 +30,8 @@ class Walk {
   void want_all_leaves();
   /// Asks for the cotangent of a tensor: its slot, or NodeIndex::none if the outputs do not depend on it.
   std::uint32_t want(const Tensor& x);
-  /// Marks what must run for what is wanted. GradError, before anything has run, where a part of it was freed.
+  /// Marks what must run for what is wanted. GradError, before anything has run, where a part
+  /// of it was freed.
   void mark();
 
   /// Adds to `.grad` of the leaves.
@@ -39,7 +40,8 @@ class Walk {
   std::vector<Tensor> run_grad(std::span<const std::uint32_t> slots);
 
  private:
-  // What of a node the walk asks for more than once is kept here: of a large graph, no node is still in the caches.
+  // What of a node the walk asks for more than once is kept here: of a large graph, no node is
+  // still in the caches.
   struct Entry {
     Node* node;
     std::uint32_t first_edge = 0;
@@ -73,7 +75,6 @@ class Walk {
 
   const bool create_graph_;
   const bool retain_graph_;
-  const bool anomaly_;
   bool store_ = false;  ///< backward: leaves accumulate; otherwise wanted slots are captured
   NodeIndex index_;
   std::vector<Ref<Node>> roots_;

@@ -45,10 +45,6 @@ void reset_constant(Tensor& parameter, double value) {
   parameter.fill_(value);
 }
 
-SkipInit::SkipInit(InitialElements elements) noexcept : former_(initial_elements) {
-  initial_elements = elements;
-}
-
-SkipInit::~SkipInit() { initial_elements = former_; }
+SkipInit::SkipInit(InitialElements elements) noexcept : elements_(initial_elements, elements) {}
 
 }  // namespace heed::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <heed/core/random.h>
+#include <heed/core/restore.h>
 #include <heed/core/tensor.h>
 
 namespace heed::nn {
@@ -32,12 +33,9 @@ enum class InitialElements {
 class SkipInit {
  public:
   explicit SkipInit(InitialElements elements = InitialElements::unset) noexcept;
-  ~SkipInit();
-  SkipInit(const SkipInit&) = delete;
-  SkipInit& operator=(const SkipInit&) = delete;
 
  private:
-  InitialElements former_;
+  Restore<InitialElements> elements_;
 };
 
 }  // namespace heed::nn

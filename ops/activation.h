@@ -46,7 +46,8 @@ enum class Gelu { none, tanh };
 /// Gaussian error linear unit:  y = x Φ(x), Φ(x) = ½ (1 + erf(x/√2));
 /// with Gelu::tanh, y = ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))). Exact in the tails.
 /// Shapes    any.        DTypes  f32, f64.
-/// Gradient  dx = dy (Φ(x) + x φ(x)), φ the normal density; that of the formula for Gelu::tanh.        Order   any.
+/// Gradient  dx = dy (Φ(x) + x φ(x)), φ the normal density; that of the formula for Gelu::tanh.
+/// Order     any.
 /// Saves     x.
 /// Throws    DTypeError.
 Tensor gelu(const Tensor& x, Gelu approximate = Gelu::none);

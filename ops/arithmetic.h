@@ -6,7 +6,8 @@
 namespace heed {
 
 /// Sum, element by element:  y = a + b. Operators + and += are the same; += rebinds the handle.
-/// Shapes    broadcast.        DTypes  i32, i64, f32, f64; both the same. A C++ number takes the tensor's dtype.
+/// Shapes    broadcast.
+/// DTypes    i32, i64, f32, f64; both the same. A C++ number takes the tensor's dtype.
 /// Gradient  da = dy, db = dy, summed over broadcast axes.        Order   any.
 /// Saves     nothing.
 /// Edge      integers wrap.

@@ -23,8 +23,8 @@ struct CrossEntropyOptions {
 ///   class indices y:  l_n = (1−ε) w_y (−lp[y]) + (ε/C) Σ_c w_c (−lp[c]), and 0 where y == ignore_index
 ///   probabilities y:  l_n = −Σ_c w_c ((1−ε) y_c + ε/C) lp[c]
 /// A term whose coefficient is 0 is skipped, whatever its logit.
-/// none: l · sum: Σ l · mean: Σ l / Σ_kept w_y for indices (0 when that weight is 0), Σ l / N for
-/// probabilities.
+/// Reduction none: l · sum: Σ l · mean: Σ l / Σ_kept w_y for indices (0 when that weight is 0), and
+/// Σ l / N for probabilities.
 /// Shapes    logits [C], [N, C] or [N, C, d..]; target i64 or i32 [] / [N] / [N, d..], or
 /// floating of logits' shape.
 ///           Result: target's shape without the class axis for none, [] otherwise.
@@ -38,8 +38,8 @@ struct CrossEntropyOptions {
 ///           ShapeError, DTypeError, ValueError (label_smoothing).
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 
-/// Sum of the losses and the weight they would be divided by. Over micro-batches or ranks, add both and
-/// divide once.
+/// Sum of the losses and the weight they would be divided by. Over micro-batches or ranks, add
+/// both and divide once.
 struct LossSum {
   Tensor sum;
   double weight = 0;

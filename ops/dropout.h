@@ -5,7 +5,8 @@
 
 namespace heed {
 
-/// y = x ⊙ keep / (1 − p), where each element is kept with probability 1 − p. p = 0 gives x itself, p = 1 zeros.
+/// y = x ⊙ keep / (1 − p), where each element is kept with probability 1 − p. p = 0 gives x itself,
+/// p = 1 zeros.
 /// Shapes    any.        DTypes  f32, f64.
 /// Gradient  dx = dy ⊙ keep / (1 − p), with the same keep.        Order   any.
 /// Saves     keep.

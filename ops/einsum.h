@@ -10,9 +10,9 @@ namespace heed {
 
 /// Einstein's sum: each letter names an axis; letters that the result lacks are summed over.
 ///   einsum("bik,bjk->bij", {q, k})  is  y_bij = Σ_k q_bik k_bjk.
-/// A letter twice in one operand takes the diagonal. `...` stands for axes that broadcast. Without `->` the
-/// result has the letters that occur once, in alphabetical order. Operands are contracted from left to right
-/// by matmul.
+/// A letter twice in one operand takes the diagonal. `...` stands for axes that broadcast. Without `->`
+/// the result has the letters that occur once, in alphabetical order. Operands are contracted from left
+/// to right by matmul.
 /// Shapes    one letter for each axis; sizes of a letter equal or 1.   DTypes  f32, f64.
 /// Gradient  as of the products and sums it is made of.                Order   any.
 /// Saves     what the operations it is written in save.

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-// Indices are i32 or i64. All are checked before anything is read: IndexError names value, position and
-// bound.
+// Indices are i32 or i64. All are checked before anything is read: IndexError names
+// value, position and bound.
 
 /// Picks along one axis:  y[.., i, ..] = x[.., indices[.., i, ..], ..].
 /// Shapes    x [..], indices of the same rank, off the axis no longer than x → shape of indices.

@@ -8,7 +8,7 @@
 #include <heed/ops/expand.h>
 #include <heed/ops/linear.h>
 #include <heed/ops/matmul.h>
-#include <heed/ops/product.h>
+#include <heed/ops/matrix_product.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/transpose.h>
 

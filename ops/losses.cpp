@@ -1,6 +1,5 @@
 #include <heed/core/check.h>
 #include <heed/core/factory.h>
-#include <heed/ops/activation_more.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/compare.h>
@@ -11,6 +10,7 @@
 #include <heed/ops/power.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/rounding.h>
+#include <heed/ops/smooth_activation.h>
 #include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/where.h>

@@ -6,7 +6,7 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/expand.h>
 #include <heed/ops/matmul.h>
-#include <heed/ops/product.h>
+#include <heed/ops/matrix_product.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/squeeze.h>
 #include <heed/ops/transpose.h>

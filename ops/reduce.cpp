@@ -14,6 +14,24 @@ std::int64_t last_step(const View& view) {
   return 0;
 }
 
+// `goes(k)`: whether axis k of x is reduced.
+template <class Goes>
+ReduceAxes split_axes(const Tensor& x, Goes&& goes) {
+  ReduceAxes result;
+  result.outer.offset = x.offset();
+  result.kept = x.shape();
+  for (int k = 0; k < x.rank(); ++k) {
+    const bool reduced = goes(k);
+    View& view = reduced ? result.inner : result.outer;
+    view.shape.push_back(x.shape()[k]);
+    view.strides.push_back(x.strides()[k]);
+    if (reduced) result.kept[k] = 1;
+  }
+  result.outer.numel = element_count(result.outer.shape);
+  result.inner.numel = element_count(result.inner.shape);
+  return result;
+}
+
 }  // namespace
 
 ReduceAxes reduce_axes(std::string_view op, const Tensor& x, const Shape& axes) {
@@ -27,19 +45,12 @@ ReduceAxes reduce_axes(std::string_view op, const Tensor& x, const Shape& axes) 
     gone |= 1u << k;
   }
   if (axes.empty()) gone = ~0u;
-  ReduceAxes result;
-  result.outer.offset = x.offset();
-  result.kept = x.shape();
-  for (int k = 0; k < x.rank(); ++k) {
-    const bool goes = (gone & (1u << k)) != 0;
-    View& view = goes ? result.inner : result.outer;
-    view.shape.push_back(x.shape()[k]);
-    view.strides.push_back(x.strides()[k]);
-    if (goes) result.kept[k] = 1;
-  }
-  result.outer.numel = element_count(result.outer.shape);
-  result.inner.numel = element_count(result.inner.shape);
-  return result;
+  return split_axes(x, [gone](int k) { return (gone & (1u << k)) != 0; });
+}
+
+ReduceAxes repeated_axes(const Tensor& x, const Shape& shape) {
+  const int leading = x.rank() - shape.rank();
+  return split_axes(x, [&](int k) { return k < leading || shape[k - leading] != x.shape()[k]; });
 }
 
 void check_not_empty(std::string_view op, const Tensor& x, const ReduceAxes& axes) {

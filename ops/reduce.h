@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string_view>
-#include <vector>
+#include <type_traits>
 
 #include <heed/core/strided_loop.h>
 #include <heed/core/tensor.h>
@@ -21,11 +22,14 @@ struct ReduceAxes {
 /// No axes means all of them. IndexError (axis out of range), ValueError (an axis twice).
 ReduceAxes reduce_axes(std::string_view op, const Tensor& x, const Shape& axes);
 
+/// The axes that `expand` would repeat to make x's shape of `shape`, which expands to it.
+ReduceAxes repeated_axes(const Tensor& x, const Shape& shape);
+
 /// ValueError if some element of the result would be reduced from nothing.
 void check_not_empty(std::string_view op, const Tensor& x, const ReduceAxes& axes);
 
-/// How a reduction is cut: blocks of so many outputs by so many reduced elements, by shapes and strides
-/// alone.
+/// How a reduction is cut: blocks of so many outputs by so many reduced elements, by
+/// shapes and strides alone.
 struct ReduceBlocks {
   bool by_column;  ///< neighbours in memory go to different outputs
   std::int64_t outputs;
@@ -57,34 +61,66 @@ void reduce_run(const Rule& rule, typename Rule::Acc& acc, const T* x, std::int6
   for (; i < count; ++i) rule.add(acc, x[i * step], position + i);
 }
 
-/// One block: outputs ob … oe−1 from the reduced elements nb … ne−1.
+/// Adds `rows` rows of `count` elements to acc[0 … count−1], each row at the next position: four rows at a
+/// time, so that the accumulators are touched less often.
+template <class T, class Rule>
+void reduce_rows(const Rule& rule, typename Rule::Acc* acc, const T* x, std::int64_t row_step,
+                 std::int64_t rows, std::int64_t step, std::int64_t count, std::int64_t position) {
+  const auto loop = [&](auto stride) {
+    std::int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+      const T* a = x + r * row_step;
+      for (std::int64_t i = 0; i < count; ++i) {
+        typename Rule::Acc sum = acc[i];
+        rule.add(sum, a[i * stride], position + r);
+        rule.add(sum, a[i * stride + row_step], position + r + 1);
+        rule.add(sum, a[i * stride + 2 * row_step], position + r + 2);
+        rule.add(sum, a[i * stride + 3 * row_step], position + r + 3);
+        acc[i] = sum;
+      }
+    }
+    for (; r < rows; ++r) {
+      for (std::int64_t i = 0; i < count; ++i) rule.add(acc[i], x[r * row_step + i * stride], position + r);
+    }
+  };
+  if (step == 1) {
+    loop(std::integral_constant<std::int64_t, 1>{});
+  } else {
+    loop(step);
+  }
+}
+
+/// One block: adds the reduced elements nb … ne−1 of outputs ob … oe−1 to acc[0 … oe−ob−1].
 template <class T, class Rule>
 void reduce_block(const Rule& rule, const T* x, const StridedLoop<1>& outer, const StridedLoop<1>& inner,
                   bool by_column, std::int64_t ob, std::int64_t oe, std::int64_t nb, std::int64_t ne,
                   typename Rule::Acc* acc) {
-  if (by_column) {
-    std::int64_t position = nb;
-    inner.run(nb, ne, [&](const auto& from, const auto& down, std::int64_t rows) {
-      for (std::int64_t r = 0; r < rows; ++r, ++position) {
-        std::int64_t o = 0;
-        outer.run(ob, oe, [&](const auto& at, const auto& step, std::int64_t count) {
-          const T* row = x + from[0] + r * down[0] + at[0];
-          for (std::int64_t i = 0; i < count; ++i) rule.add(acc[o + i], row[i * step[0]], position);
-          o += count;
-        });
+  std::int64_t position = nb;
+  inner.run(nb, ne, [&](const auto& from, const auto& along, std::int64_t run) {
+    std::int64_t o = ob;
+    outer.run(ob, oe, [&](const auto& at, const auto& step, std::int64_t count) {
+      const T* first = x + from[0] + at[0];
+      if (by_column) {
+        reduce_rows(rule, acc + (o - ob), first, along[0], run, step[0], count, position);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) {
+          reduce_run(rule, acc[o - ob + i], first + i * step[0], along[0], run, position, o + i);
+        }
       }
+      o += count;
     });
-    return;
-  }
-  std::int64_t o = ob;
-  outer.run(ob, oe, [&](const auto& at, const auto& step, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i, ++o) {
-      const T* first = x + at[0] + i * step[0];
-      std::int64_t position = nb;
-      inner.run(nb, ne, [&](const auto& from, const auto& along, std::int64_t run) {
-        reduce_run(rule, acc[o - ob], first + from[0], along[0], run, position, o);
-        position += run;
-      });
+    position += run;
+  });
+}
+
+/// Joins the parts [down, outputs] of each output in order and finishes it.
+template <class Rule>
+void join_parts(const Rule& rule, const typename Rule::Acc* parts, std::int64_t down, std::int64_t outputs) {
+  parallel_for(outputs, elementwise_grain / 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t o = begin; o < end; ++o) {
+      typename Rule::Acc acc = parts[o];
+      for (std::int64_t k = 1; k < down; ++k) rule.join(acc, parts[k * outputs + o]);
+      rule.finish(acc, o);
     }
   });
 }
@@ -107,34 +143,34 @@ void reduce(const Tensor& x, const ReduceAxes& axes, const Rule& rule) {
   const StridedLoop<1> outer({&axes.outer});
   const StridedLoop<1> inner({&axes.inner});
   const T* base = x.data<T>() - x.offset();
-  std::vector<Acc> parts(static_cast<std::size_t>(down > 1 ? down * outputs : 0));
+  std::unique_ptr<Acc[]> parts;  // [down, outputs]
+  if (down > 1) parts = std::make_unique_for_overwrite<Acc[]>(static_cast<std::size_t>(down * outputs));
   parallel_chunks(across * down, [&](std::int64_t chunk) {
-    const std::int64_t ob = chunk % across * block.outputs;
+    const std::int64_t ob = chunk / down * block.outputs;
     const std::int64_t oe = (std::min)(ob + block.outputs, outputs);
-    const std::int64_t nb = chunk / across * block.elements;
+    const std::int64_t nb = chunk % down * block.elements;
     const std::int64_t ne = (std::min)(nb + block.elements, elements);
-    std::vector<Acc> acc;
-    acc.reserve(static_cast<std::size_t>(oe - ob));
-    for (std::int64_t o = ob; o < oe; ++o) acc.push_back(rule.start(o));
-    reduce_block(rule, base, outer, inner, block.by_column, ob, oe, nb, ne, acc.data());
-    for (std::int64_t o = ob; o < oe; ++o) {
-      const Acc& part = acc[static_cast<std::size_t>(o - ob)];
-      if (down == 1) {
-        rule.finish(part, o);
-      } else {
-        parts[static_cast<std::size_t>(chunk / across * outputs + o)] = part;
-      }
-    }
+    std::unique_ptr<Acc[]> own;
+    if (down == 1) own = std::make_unique_for_overwrite<Acc[]>(static_cast<std::size_t>(oe - ob));
+    Acc* const acc = down == 1 ? own.get() : parts.get() + chunk % down * outputs + ob;
+    for (std::int64_t o = ob; o < oe; ++o) acc[o - ob] = rule.start(o);
+    reduce_block(rule, base, outer, inner, block.by_column, ob, oe, nb, ne, acc);
+    if (down > 1) return;
+    for (std::int64_t o = ob; o < oe; ++o) rule.finish(acc[o - ob], o);
   });
-  if (down == 1) return;
-  parallel_for(outputs, elementwise_grain / 64, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t o = begin; o < end; ++o) {
-      Acc acc = parts[static_cast<std::size_t>(o)];
-      for (std::int64_t k = 1; k < down; ++k)
-        rule.join(acc, parts[static_cast<std::size_t>(k * outputs + o)]);
-      rule.finish(acc, o);
-    }
-  });
+  if (down > 1) join_parts(rule, parts.get(), down, outputs);
 }
+
+/// y = Σ x: floats in double, integers without sign, so that they wrap.
+template <class T>
+struct SumRule {
+  using Acc = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+  T* y;
+
+  Acc start(std::int64_t) const { return 0; }
+  void add(Acc& acc, T value, std::int64_t) const { acc += static_cast<Acc>(value); }
+  void join(Acc& acc, const Acc& later) const { acc += later; }
+  void finish(const Acc& acc, std::int64_t output) const { y[output] = static_cast<T>(acc); }
+};
 
 }  // namespace heed::detail

@@ -34,29 +34,29 @@ Tensor make_table(const Tensor& positions, const RopeOptions& options, DType dty
   return table;
 }
 
-struct Turn {
+struct Rotation {
   RopeLayout layout = RopeLayout::half;
   bool backwards = false;
   std::int64_t rows_per_table = 0;  // rows of x that share one walk over the table: L, or H·L
 };
 
-Tensor turned(const Tensor& x, const Tensor& table, const Turn& turn);
+Tensor rotated(const Tensor& x, const Tensor& table, const Rotation& rotation);
 
 struct RopeVjp {
   SavedTensor table;
-  Turn turn;
-  void vjp(VjpContext& context) const {  // y = x turned
-    Turn back = turn;
-    back.backwards = !turn.backwards;
-    context.set(0, turned(context.cotangent(), context.unpack(table), back));
+  Rotation rotation;
+  void vjp(VjpContext& context) const {  // y = x rotated
+    Rotation back = rotation;
+    back.backwards = !rotation.backwards;
+    context.set(0, rotated(context.cotangent(), context.unpack(table), back));
   }
 };
 
 // One row: cosines c and sines s [half].
 template <class T>
-void turn_row(const T* x, T* y, const T* c, const T* s, std::int64_t half, const Turn& turn) {
-  const T sign = turn.backwards ? T(-1) : T(1);
-  const bool pairs = turn.layout == RopeLayout::interleaved;
+void rotate_row(const T* x, T* y, const T* c, const T* s, std::int64_t half, const Rotation& rotation) {
+  const T sign = rotation.backwards ? T(-1) : T(1);
+  const bool pairs = rotation.layout == RopeLayout::interleaved;
   const std::int64_t next = pairs ? 2 : 1;      // to the next pair
   const std::int64_t other = pairs ? 1 : half;  // to the other of a pair
   for (std::int64_t k = 0; k < half; ++k) {
@@ -67,7 +67,7 @@ void turn_row(const T* x, T* y, const T* c, const T* s, std::int64_t half, const
   }
 }
 
-Tensor turned(const Tensor& x, const Tensor& table, const Turn& turn) {
+Tensor rotated(const Tensor& x, const Tensor& table, const Rotation& rotation) {
   const Tensor dense = contiguous(x.detach());
   Tensor y = empty(x.shape(), x.dtype());
   const std::int64_t width = x.size(-1);
@@ -81,15 +81,15 @@ Tensor turned(const Tensor& x, const Tensor& table, const Turn& turn) {
     parallel_for(rows, std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(width, 1)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
-                     const std::int64_t p = r / turn.rows_per_table * length + r % length;
+                     const std::int64_t p = r / rotation.rows_per_table * length + r % length;
                      const T* c = angles + p * 2 * half;
-                     turn_row(from + r * width, to + r * width, c, c + half, half, turn);
+                     rotate_row(from + r * width, to + r * width, c, c + half, half, rotation);
                      std::copy(from + r * width + 2 * half, from + (r + 1) * width,
                                to + r * width + 2 * half);
                    }
                  });
   });
-  record("rope", {&x}, y, [&] { return RopeVjp{save_input(table, "table"), turn}; });
+  record("rope", {&x}, y, [&] { return RopeVjp{save_input(table, "table"), rotation}; });
   return y;
 }
 
@@ -110,9 +110,9 @@ Tensor rope(const Tensor& x, const Tensor& positions, const RopeOptions& options
   check_value(resolved.rotary >= 0 && resolved.rotary % 2 == 0 && resolved.rotary <= width, "rope", "rotary",
               resolved.rotary, fmt::format("an even number up to the {} dimensions of x", width));
   check_value(resolved.base > 0, "rope", "base", resolved.base, "base > 0");
-  Turn turn{resolved.layout, false, std::max<std::int64_t>(x.numel(), 1)};
-  if (batched && x.numel() > 0) turn.rows_per_table = x.numel() / width / x.shape()[0];
-  return turned(x, make_table(positions, resolved, x.dtype()), turn);
+  Rotation rotation{resolved.layout, false, std::max<std::int64_t>(x.numel(), 1)};
+  if (batched && x.numel() > 0) rotation.rows_per_table = x.numel() / width / x.shape()[0];
+  return rotated(x, make_table(positions, resolved, x.dtype()), rotation);
 }
 
 }  // namespace heed

@@ -10,8 +10,8 @@ namespace heed {
 /// Shapes    x [.., n, ..] → y, same shape.        DTypes  f32, f64.
 /// Gradient  dx = y ⊙ (dy − Σ_axis dy ⊙ y).        Order   any.
 /// Saves     y.
-/// Edge      n == 0 → empty. A row that is all −inf, or holds +inf, → NaN (attention defines its own dead
-/// rows).
+/// Edge      n == 0 → empty. A row that is all −inf, or holds +inf, → NaN (attention defines
+///           its own dead rows).
 /// Throws    IndexError (axis), DTypeError (x not floating).
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 

@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include <heed/core/check.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
@@ -12,23 +10,10 @@
 namespace heed {
 namespace {
 
-// Integers are added without sign, so that they wrap.
 template <class T>
-struct SumRule {
-  using Acc = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-  T* y;
-  double divisor;
-
-  Acc start(std::int64_t) const { return 0; }
-  void add(Acc& acc, T value, std::int64_t) const { acc += static_cast<Acc>(value); }
-  void join(Acc& acc, const Acc& later) const { acc += later; }
-  void finish(const Acc& acc, std::int64_t output) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      y[output] = static_cast<T>(acc / divisor);
-    } else {
-      y[output] = static_cast<T>(acc);
-    }
-  }
+struct MeanRule : detail::SumRule<T> {
+  double count;
+  void finish(double acc, std::int64_t output) const { this->y[output] = static_cast<T>(acc / count); }
 };
 
 struct SumVjp {
@@ -46,14 +31,6 @@ struct MeanVjp {
   }
 };
 
-Tensor summed(const Tensor& x, const detail::ReduceAxes& axes, bool keepdim, double divisor) {
-  Tensor y = empty(axes.shape(keepdim), x.dtype());
-  visit_numeric(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    detail::reduce<T>(x, axes, SumRule<T>{y.mutable_data<T>(), divisor});
-  });
-  return y;
-}
-
 }  // namespace
 
 Tensor sum(const Tensor& x) { return sum(x, {}); }
@@ -61,7 +38,10 @@ Tensor sum(const Tensor& x) { return sum(x, {}); }
 Tensor sum(const Tensor& x, const Shape& axes, bool keepdim) {
   check_numeric("sum", "x", x);
   const detail::ReduceAxes reduced = detail::reduce_axes("sum", x, axes);
-  Tensor y = summed(x, reduced, keepdim, 1);
+  Tensor y = empty(reduced.shape(keepdim), x.dtype());
+  visit_numeric(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    detail::reduce<T>(x, reduced, detail::SumRule<T>{y.mutable_data<T>()});
+  });
   record("sum", {&x}, y, [&] { return SumVjp{x.shape(), reduced.kept}; });
   return y;
 }
@@ -72,7 +52,10 @@ Tensor mean(const Tensor& x, const Shape& axes, bool keepdim) {
   check_floating("mean", "x", x);
   const detail::ReduceAxes reduced = detail::reduce_axes("mean", x, axes);
   const auto count = static_cast<double>(reduced.inner.numel);
-  Tensor y = summed(x, reduced, keepdim, count);
+  Tensor y = empty(reduced.shape(keepdim), x.dtype());
+  visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    detail::reduce<T>(x, reduced, MeanRule<T>{{y.mutable_data<T>()}, count});
+  });
   record("mean", {&x}, y, [&] { return MeanVjp{x.shape(), reduced.kept, count}; });
   return y;
 }

@@ -12,10 +12,11 @@ struct AdagradOptions {
   double initial_accumulator = 0;  // s before the first step
 };
 
-/// Steps scaled by the sum of squares so far (Duchi et al., 2011). With gradient g (decay included), t from 1:
+/// Steps scaled by the sum of squares so far (Duchi et al., 2011). With gradient g (decay
+/// included), t from 1:
 ///   s ← s + g²,   θ ← θ − lr / (1 + (t−1) lr_decay) · g / (√s + ε).
-/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that is
-/// no leaf requiring grad).
+/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
+///           is no leaf requiring grad).
 class Adagrad : public Optimizer {
  public:
   explicit Adagrad(nn::NamedTensors parameters, const AdagradOptions& options = {});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <heed/optim/optimizer.h>
 
 namespace heed::optim {
@@ -18,11 +20,16 @@ struct AdamOptions {
 ///   g ← g + λ θ,   m ← β1 m + (1−β1) g,   v ← β2 v + (1−β2) g²,
 ///   θ ← θ − lr (m / (1−β1ᵗ)) / (√(v / (1−β2ᵗ)) + ε).
 /// AMSGrad puts the greatest v so far in the place of v. Decoupled decay is AdamW's, θ ← θ (1 − lr λ) first.
-/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that is
-/// no leaf requiring grad).
+/// State     first_moment m, second_moment v, and greatest_moment with amsgrad.
+/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
+///           is no leaf requiring grad).
 class Adam : public Optimizer {
  public:
   explicit Adam(nn::NamedTensors parameters, const AdamOptions& options = {});
+
+ protected:
+  /// `name` is what messages call it.
+  Adam(const std::string& name, nn::NamedTensors parameters, const AdamOptions& options);
 
  private:
   void update(Tensor& parameter, const Tensor& gradient, State& state) override;

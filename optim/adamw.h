@@ -1,6 +1,6 @@
 #pragma once
 
-#include <heed/optim/optimizer.h>
+#include <heed/optim/adam.h>
 
 namespace heed::optim {
 
@@ -15,16 +15,10 @@ struct AdamWOptions {
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019). With gradient g, t from 1:
 ///   m ← β1 m + (1−β1) g,   v ← β2 v + (1−β2) g²,
 ///   θ ← θ (1 − lr λ) − lr (m / (1−β1ᵗ)) / (√(v / (1−β2ᵗ)) + ε).
-/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that is
-/// no leaf requiring grad).
-class AdamW : public Optimizer {
+/// Throws    as Adam.
+class AdamW final : public Adam {
  public:
   explicit AdamW(nn::NamedTensors parameters, const AdamWOptions& options = {});
-
- private:
-  void update(Tensor& parameter, const Tensor& gradient, State& state) override;
-
-  AdamWOptions options_;
 };
 
 }  // namespace heed::optim

@@ -10,8 +10,8 @@
 
 namespace heed::optim {
 
-/// Base of the optimizers: it owns the list of parameters and, for each, the tensors of state that the rule keeps. A
-/// parameter without a gradient is skipped, its decay and its step count too.
+/// Base of the optimizers: it owns the list of parameters and, for each, the tensors of state that the rule
+/// keeps. A parameter without a gradient is skipped, its decay and its step count too.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -29,12 +29,13 @@ class Optimizer {
   /// Weight decay is for tensors of two or more axes from now on, not for the others (biases, gains).
   void decay_matrices_only();
 
-  /// What the rule remembers, learning rate and options left out. For each parameter: tensors of its shape and dtype named
-  /// `<parameter>.<name of the state>`, and an i64 scalar, `<parameter>.steps`. A parameter that was never stepped has none. The handles share
-  /// their elements with the optimizer.
+  /// What the rule remembers, learning rate and options left out. For each parameter: tensors of its shape
+  /// and dtype named `<parameter>.<name of the state>`, and an i64 scalar, `<parameter>.steps`. A parameter
+  /// that was never stepped has none. The handles share their elements with the optimizer.
   nn::NamedTensors state_dict() const;
-  /// Takes copies of what state_dict() of an optimizer of the same kind and parameters gave: from here both step alike.
-  /// Strict: throws    ValueError that lists every problem; nothing is changed then.
+  /// Takes copies of what state_dict() of an optimizer of the same kind and parameters gave: from here
+  /// both step alike.
+  /// Throws    ValueError that lists every problem; nothing is changed then.
   void load_state_dict(const nn::NamedTensors& state);
 
  protected:
@@ -53,8 +54,8 @@ class Optimizer {
     double decay(double weight_decay) const { return decays ? weight_decay : 0; }
   };
 
-  /// Throws    ValueError (a parameter given twice, lr < 0), GradError (a parameter that is no leaf requiring
-  /// grad), DTypeError.
+  /// Throws    ValueError (a parameter given twice, lr < 0), GradError (a parameter that is no leaf
+  ///           requiring grad), DTypeError.
   Optimizer(std::string name, nn::NamedTensors parameters, double lr, std::vector<Slot> slots);
 
  private:

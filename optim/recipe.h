@@ -10,7 +10,8 @@
 
 namespace heed::optim {
 
-/// The options that optimizers share under names of their own. Each takes those it knows; its others are its defaults.
+/// The options that optimizers share under names of their own. Each takes those it knows; its
+/// others are its defaults.
 struct OptimizerSettings {
   double lr = 1e-3;
   double weight_decay = 0;
@@ -35,12 +36,13 @@ struct ScheduleSettings {
   std::int64_t total = 2000;
 };
 
-/// cosine (warmup_cosine), warmup-stable-decay, constant, linear (from lr to min_lr), exponential (the same), step (three steps
-/// down to min_lr in equal ratios), multi-step (to √(lr·min_lr) at half and to min_lr at three quarters),
-/// cosine-annealing, cosine-restarts (three periods, each twice as long as the one before), one-cycle.
+/// cosine (warmup_cosine), warmup-stable-decay, constant, linear (from lr to min_lr), exponential (the
+/// same), step (three steps down to min_lr in equal ratios), multi-step (to √(lr·min_lr) at half and to
+/// min_lr at three quarters), cosine-annealing, cosine-restarts (three periods, each twice as long as
+/// the one before), one-cycle.
 const std::vector<std::string>& schedule_names();
-/// The schedule of a name over `total` steps. Those that have no warm-up of their own begin with that of warmup_cosine, and
-/// count their steps from its end.
+/// The schedule of a name over `total` steps. Those that have no warm-up of their own begin with that of
+/// warmup_cosine, and count their steps from its end.
 /// Throws    ValueError for another name, and as the schedule itself.
 Schedule make_schedule(std::string_view name, const ScheduleSettings& settings);
 

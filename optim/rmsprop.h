@@ -16,8 +16,8 @@ struct RMSpropOptions {
 /// Steps scaled by a running mean of squares (Hinton, 2012). With gradient g (decay included):
 ///   v ← α v + (1−α) g²,   centered: a ← α a + (1−α) g,   d = g / (√(v − a²) + ε)   (a = 0 unless centered),
 ///   u ← μ u + d,   θ ← θ − lr u.
-/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that is
-/// no leaf requiring grad).
+/// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
+///           is no leaf requiring grad).
 class RMSprop : public Optimizer {
  public:
   explicit RMSprop(nn::NamedTensors parameters, const RMSpropOptions& options = {});

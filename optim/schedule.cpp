@@ -82,7 +82,7 @@ Schedule warmup_stable_decay(const WarmupStableDecayOptions& options) {
   });
 }
 
-Schedule step_decay(const StepOptions& options) {
+Schedule step_decay(const StepDecayOptions& options) {
   constexpr std::string_view op = "step_decay";
   require_rate(op, "lr", options.lr);
   require_count(op, "step_size", options.step_size, 1);
@@ -93,7 +93,7 @@ Schedule step_decay(const StepOptions& options) {
   });
 }
 
-Schedule multi_step_decay(const MultiStepOptions& options) {
+Schedule multi_step_decay(const MultiStepDecayOptions& options) {
   constexpr std::string_view op = "multi_step_decay";
   require_rate(op, "lr", options.lr);
   require_rate(op, "gamma", options.gamma);
@@ -105,7 +105,7 @@ Schedule multi_step_decay(const MultiStepOptions& options) {
   });
 }
 
-Schedule linear_ramp(const LinearOptions& options) {
+Schedule linear_ramp(const LinearRampOptions& options) {
   constexpr std::string_view op = "linear_ramp";
   require_rate(op, "lr", options.lr);
   require_rate(op, "start_factor", options.start_factor);
@@ -117,7 +117,7 @@ Schedule linear_ramp(const LinearOptions& options) {
   });
 }
 
-Schedule exponential_decay(const ExponentialOptions& options) {
+Schedule exponential_decay(const ExponentialDecayOptions& options) {
   constexpr std::string_view op = "exponential_decay";
   require_rate(op, "lr", options.lr);
   require_rate(op, "gamma", options.gamma);
@@ -126,7 +126,7 @@ Schedule exponential_decay(const ExponentialOptions& options) {
   });
 }
 
-Schedule cosine_annealing(const CosineOptions& options) {
+Schedule cosine_annealing(const CosineAnnealingOptions& options) {
   constexpr std::string_view op = "cosine_annealing";
   require_rate(op, "lr", options.lr);
   require_minimum(op, options.min_lr, options.lr);

@@ -35,25 +35,25 @@ struct WarmupStableDecayOptions {
 /// Throws    ValueError when warmup + decay is more than total.
 Schedule warmup_stable_decay(const WarmupStableDecayOptions& options);
 
-struct StepOptions {
+struct StepDecayOptions {
   double lr = 1e-3;
   std::int64_t step_size = 1;
   double gamma = 0.1;
 };
 
 /// lr(t) = lr γ^⌊t / step_size⌋
-Schedule step_decay(const StepOptions& options);
+Schedule step_decay(const StepDecayOptions& options);
 
-struct MultiStepOptions {
+struct MultiStepDecayOptions {
   double lr = 1e-3;
   std::vector<std::int64_t> milestones = {};
   double gamma = 0.1;
 };
 
 /// lr(t) = lr γ^k with k the number of milestones ≤ t; one that is listed twice counts twice.
-Schedule multi_step_decay(const MultiStepOptions& options);
+Schedule multi_step_decay(const MultiStepDecayOptions& options);
 
-struct LinearOptions {
+struct LinearRampOptions {
   double lr = 1e-3;
   double start_factor = 1.0 / 3.0;
   double end_factor = 1.0;
@@ -61,24 +61,24 @@ struct LinearOptions {
 };
 
 /// lr(t) = lr (start_factor + (end_factor − start_factor) min(t, total) / total)
-Schedule linear_ramp(const LinearOptions& options);
+Schedule linear_ramp(const LinearRampOptions& options);
 
-struct ExponentialOptions {
+struct ExponentialDecayOptions {
   double lr = 1e-3;
   double gamma = 0.99;
 };
 
 /// lr(t) = lr γ^t
-Schedule exponential_decay(const ExponentialOptions& options);
+Schedule exponential_decay(const ExponentialDecayOptions& options);
 
-struct CosineOptions {
+struct CosineAnnealingOptions {
   double lr = 1e-3;
   double min_lr = 0;
   std::int64_t half_period = 1000;
 };
 
 /// lr(t) = min_lr + ½ (1 + cos(π t / half_period)) (lr − min_lr); it rises again after half_period.
-Schedule cosine_annealing(const CosineOptions& options);
+Schedule cosine_annealing(const CosineAnnealingOptions& options);
 
 struct CosineRestartsOptions {
   double lr = 1e-3;

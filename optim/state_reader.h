@@ -8,8 +8,8 @@
 
 namespace heed::optim {
 
-/// Takes the tensors of a saved state one by one and gathers what does not fit, so that one error can list all
-/// of it before anything is changed.
+/// Takes the tensors of a saved state one by one and gathers what does not fit, so that one error can list
+/// all of it before anything is changed.
 class StateReader {
  public:
   explicit StateReader(const nn::NamedTensors& state);

@@ -13,7 +13,8 @@ class EarlyStopping {
  public:
   explicit EarlyStopping(std::int64_t patience);
 
-  /// True when this and the patience − 1 losses before it all were no less than the best before them. NaN is no less.
+  /// True when this and the patience − 1 losses before it all were no less than the best before them.
+  /// NaN is no less.
   bool observe(double loss);
   double best() const { return best_; }
 
@@ -34,8 +35,8 @@ struct SpikeGuardOptions {
   std::int64_t most_in_row = 10;  // so many refusals one after the other are no spike
 };
 
-/// Refuses steps whose loss or gradient norm is not finite or stands far above its running mean. Refused ones do
-/// not count in the means.
+/// Refuses steps whose loss or gradient norm is not finite or stands far above its running mean. Refused ones
+/// do not count in the means.
 /// Throws    ValueError (factor not above 1, memory outside 0 … 1, counts negative or most_in_row 0).
 class SpikeGuard {
  public:

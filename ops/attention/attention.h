@@ -62,8 +62,6 @@ namespace detail {
 /// By recorded operations: every option, derivatives of any order. The reference of the blocked form.
 AttentionResult attention_composite(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options);
-/// Whether no element is NaN or infinite.
-bool all_finite(const Tensor& x);
 /// Whether the blocked form covers these operands and options.
 bool attention_blocks_cover(const Tensor& q, const Tensor& k, const Tensor& v,
                             const AttentionOptions& options);

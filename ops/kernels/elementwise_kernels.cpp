@@ -43,9 +43,9 @@ HWY_INLINE V polynomial(V x, const float (&coefficients)[n]) {  // the highest p
   return p;
 }
 
-// Φ(−x) = e^(−x²/2) r for x >= 0, Φ the normal distribution function. With q = (x − 4)/(x + 4), r (x + 4) is a
-// polynomial in q: a Chebyshev fit on 0 <= x <= 14.6 with a relative error of 1.3e-8; beyond, Φ(−x) rounds to
-// 0. The rounding of x² is put back, since the exponential would magnify it.
+// Φ(−x) = e^(−x²/2) r for x >= 0, Φ the normal distribution function. With q = (x − 4)/(x + 4), r (x + 4) is
+// a polynomial in q: a Chebyshev fit on 0 <= x <= 14.6 with a relative error of 1.3e-8; beyond, Φ(−x) rounds
+// to 0. The rounding of x² is put back, since the exponential would magnify it.
 struct Tail {
   V density;  // e^(−x²/2)
   V r;
@@ -106,9 +106,9 @@ HWY_INLINE V silu_slope(V x) {  // s + x s (1 − s); the second term is 0 far o
   return hn::MulAdd(bounded, g.slope, g.s);
 }
 
-// ½ (1 + tanh u) = sigmoid(2u), 2u = x w, w = a + b x², a = √(8/π), b = 0.044715 a, on |x| <= 20, beyond which
-// it is 0 or 1. a and b are split in two floats and the roundings of x², w and x w are put back, since the
-// exponential would magnify them.
+// ½ (1 + tanh u) = sigmoid(2u), 2u = x w, w = a + b x², a = √(8/π), b = 0.044715 a, on |x| <= 20, beyond
+// which it is 0 or 1. a and b are split in two floats and the roundings of x², w and x w are put back, since
+// the exponential would magnify them.
 HWY_INLINE Gate gelu_tanh_gate(V x) {
   const V z = at_most(hn::Abs(x), 20.0f);
   const V a = number(1.595703125f), a_low = number(6.59966057e-05f);

@@ -26,7 +26,8 @@ HWY_INLINE ExpParts<D> exp_parts(D d, hn::Vec<D> x) {
   const auto magic = hn::Set(d, 12582912.0f);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const auto n = hn::Sub(shifted, magic);
-  // ln 2 in two parts, the first so short that its product with n is exact: targets without a fused multiply-add need that.
+  // ln 2 in two parts, the first so short that its product with n is exact: targets without a
+  // fused multiply-add need that.
   auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
   // Minimax polynomial of (e^r − 1 − r) / r² on |r| <= ln 2 / 2 (Cephes, expf).

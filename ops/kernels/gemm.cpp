@@ -36,9 +36,9 @@ void cblas_gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, con
   cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }
 
-// OpenBLAS maps a thread's buffer at its first product, and where the system refuses it asks again for ever. So those of all
-// threads are mapped at once, after a look whether there is room: too little is std::bad_alloc instead of a hang.
-// Again where the number of threads has grown since.
+// OpenBLAS maps a thread's buffer at its first product, and where the system refuses it asks again for ever.
+// So those of all threads are mapped at once, after a look whether there is room: too little is
+// std::bad_alloc instead of a hang. Again where the number of threads has grown since.
 std::atomic<int> buffers_claimed{0};
 constexpr int most_buffers = 64;  // OpenBLAS has room for 128 at least, and its own threads take some
 
@@ -59,7 +59,7 @@ void claim_buffers(int threads) {
   buffers_claimed.store(threads, std::memory_order_relaxed);
 }
 
-// Products run on the calling thread alone: heed cuts them into panels itself, so that bits do not depend on
+// Products run on the calling thread alone: heed cuts them into parts itself, so that bits do not depend on
 // the number of threads. OpenBLAS built on OpenMP (parallel kind 2) follows OpenMP's own limit as well.
 class SerialBlas {
  public:
@@ -94,7 +94,7 @@ int to_blas_int(std::int64_t value) {
 }
 
 std::int64_t border(std::int64_t size, std::int64_t parts, std::int64_t index) {
-  // Multiples of 16 keep every panel but the last on the micro-kernels' widths.
+  // Multiples of 16 keep every part but the last on the micro-kernels' widths.
   const std::int64_t step = ((size + parts - 1) / parts + 15) / 16 * 16;
   return std::min(size, step * index);
 }
@@ -129,13 +129,14 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Mat
              to_blas_int(c.leading));
 }
 
-Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k) {
-  // A panel reads its rows of A and packs its columns of B, which others do again: so it must be large. 16 M multiply-adds are
-  // about 0.3 ms; more than four panels are for products of which each panel is still milliseconds.
+GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k) {
+  // A part reads its rows of A and packs its columns of B, which others do again: so it must be
+  // large. 16 M multiply-adds are about 0.3 ms; more than four parts are for products of which each
+  // part is still milliseconds.
   constexpr std::int64_t few = 4, most = 16, narrowest = 48;
   const double work =
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(std::max<std::int64_t>(k, 1));
-  Panels best;
+  GemmParts best;
   for (std::int64_t count = 2; count <= most; count *= 2) {
     const auto fewer = static_cast<double>(best.count());
     if (work / fewer <= (count <= few ? 0x1p24 : 0x1p29)) break;
@@ -143,7 +144,7 @@ Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k) {
     for (std::int64_t rows = 1; rows <= count; rows *= 2) {
       const std::int64_t columns = count / rows;
       if ((rows > 1 && m / rows < narrowest) || (columns > 1 && n / columns < narrowest)) continue;
-      // All panels together, in units of k; packing an element takes about twice as long as reading it.
+      // All parts together, in units of k; packing an element takes about twice as long as reading it.
       const double moved = 2.0 * static_cast<double>(n * rows) + static_cast<double>(m * columns);
       if (moved <= least) {
         least = moved;
@@ -155,12 +156,12 @@ Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 template <class T>
-void gemm_panel(const Panels& panels, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
-                Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
-  const std::int64_t row = border(m, panels.rows, index / panels.columns);
-  const std::int64_t row_end = border(m, panels.rows, index / panels.columns + 1);
-  const std::int64_t column = border(n, panels.columns, index % panels.columns);
-  const std::int64_t column_end = border(n, panels.columns, index % panels.columns + 1);
+void gemm_part(const GemmParts& parts, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
+               Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c) {
+  const std::int64_t row = border(m, parts.rows, index / parts.columns);
+  const std::int64_t row_end = border(m, parts.rows, index / parts.columns + 1);
+  const std::int64_t column = border(n, parts.columns, index % parts.columns);
+  const std::int64_t column_end = border(n, parts.columns, index % parts.columns + 1);
   a.data = at(a, row, 0);
   b.data = at(b, 0, column);
   c.data += row * c.leading + column;
@@ -171,9 +172,9 @@ template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<const float>
                    Matrix<float>);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<const double>, Matrix<const double>,
                    double, Matrix<double>);
-template void gemm_panel(const Panels&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         Matrix<const float>, Matrix<const float>, float, Matrix<float>);
-template void gemm_panel(const Panels&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         Matrix<const double>, Matrix<const double>, double, Matrix<double>);
+template void gemm_part(const GemmParts&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                        Matrix<const float>, Matrix<const float>, float, Matrix<float>);
+template void gemm_part(const GemmParts&, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                        Matrix<const double>, Matrix<const double>, double, Matrix<double>);
 
 }  // namespace heed::kernels

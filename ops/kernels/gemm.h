@@ -4,8 +4,8 @@
 
 namespace heed::kernels {
 
-/// A matrix as BLAS takes it: row-major with `leading` elements from row to row, or the transpose of such a
-/// one.
+/// A matrix as BLAS takes it: row-major with `leading` elements from row to row, or the transpose
+/// of such a one.
 template <class T>
 struct Matrix {
   T* data;
@@ -19,18 +19,18 @@ template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta,
           Matrix<T> c);
 
-/// Into how many panels of rows and columns a product of this shape is cut so that threads can share it.
+/// Into how many parts of rows and columns a product of this shape is cut so that threads can share it.
 /// Depends on the shape alone.
-struct Panels {
+struct GemmParts {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t count() const { return rows * columns; }
 };
-Panels panels_of(std::int64_t m, std::int64_t n, std::int64_t k);
+GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// Panel number `index` of `gemm`.
+/// Part number `index` of `gemm`.
 template <class T>
-void gemm_panel(const Panels& panels, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
-                Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c);
+void gemm_part(const GemmParts& parts, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
+               Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c);
 
 }  // namespace heed::kernels

@@ -20,7 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
 namespace HWY_NAMESPACE {
 
-// Blocks that the caches hold: a panel of B [depth][lanes] in L1, a block of A [height][depth] and all panels in L2.
+// Blocks that the caches hold: a panel of B [depth][lanes] in L1, a block of A [height][depth] and
+// all panels in L2.
 inline constexpr std::int64_t depth = 384;
 inline constexpr std::int64_t height = 96;
 inline constexpr std::int64_t width = 256;
@@ -39,7 +40,8 @@ struct Buffers {
   }
 };
 
-// Columns [column, column + n) of rows [row, row + k) as panels [n / lanes][k][lanes], zeros behind the last column.
+// Columns [column, column + n) of rows [row, row + k) as panels [n / lanes][k][lanes], zeros
+// behind the last column.
 HWY_INLINE void pack_b(const Matrix<const float>& b, std::int64_t row, std::int64_t k, std::int64_t column,
                        std::int64_t n, float* to) {
   constexpr std::int64_t lanes = Panel<float>::lanes;
@@ -138,7 +140,8 @@ bool gemm_packed_pays() { return HWY_DYNAMIC_DISPATCH(pays)(); }
 
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const float> a, Matrix<const float> b,
                  bool add, Matrix<float> c) {
-  // Packing reads and writes all of B: too much for the rows of a decoded token, which use each element once or twice.
+  // Packing reads and writes all of B: too much for the rows of a decoded token, which use each
+  // element once or twice.
   constexpr std::int64_t few = 2;
   if (m <= few && b.transposed) return HWY_DYNAMIC_DISPATCH(few_rows)(m, n, k, a, b, add, c);
   HWY_DYNAMIC_DISPATCH(packed)(m, n, k, a, b, add, c);

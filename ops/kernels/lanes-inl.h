@@ -1,4 +1,5 @@
-// Vector loops over a row, shared by kernels. Compiled anew for every SIMD target, hence no plain include guard.
+// Vector loops over a row, shared by kernels. Compiled anew for every SIMD target, hence
+// no plain include guard.
 #if defined(HEED_OPS_KERNELS_LANES_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_KERNELS_LANES_TOGGLE
 #undef HEED_OPS_KERNELS_LANES_TOGGLE
@@ -29,8 +30,8 @@ HWY_INLINE void for_lanes(D d, std::int64_t n, Body&& body) {
   if (i < n) body(i, static_cast<std::size_t>(n - i));
 }
 
-// The first `count` lanes from memory, zeros behind. Below AVX2 a masked load is an aligned whole one, which may neither be
-// aligned nor end inside the array; there the lanes pass through a buffer.
+// The first `count` lanes from memory, zeros behind. Below AVX2 a masked load is an aligned whole one, which
+// may neither be aligned nor end inside the array; there the lanes pass through a buffer.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_some(D d, const T* from, std::size_t count) {
 #if HWY_TARGET <= HWY_AVX2

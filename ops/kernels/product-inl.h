@@ -1,5 +1,5 @@
-// The micro-kernel of all products, and the transposition that feeds it. Compiled anew for every SIMD target, hence no plain
-// include guard.
+// The micro-kernel of all products, and the transposition that feeds it. Compiled anew for every SIMD target,
+// hence no plain include guard.
 #if defined(HEED_OPS_KERNELS_PRODUCT_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_KERNELS_PRODUCT_TOGGLE
 #undef HEED_OPS_KERNELS_PRODUCT_TOGGLE
@@ -25,8 +25,9 @@ struct Panel {
   static constexpr int lanes = vectors * vector;
 };
 
-// A Kind says how a product reads its first factor, a(i, p) = transposed ? a[p·lda + i] : a[i·lda + p], and gives the row
-// strides of b and c where they are constants, which saves registers; 0 stands for the argument `ld`.
+// A Kind says how a product reads its first factor, a(i, p) = transposed ? a[p·lda + i] : a[i·lda + p], and
+// gives the row strides of b and c where they are constants, which saves registers; 0 stands for
+// the argument `ld`.
 
 // c[i][lanes] = (add ? c : 0) + Σ_p a(i, p) · b[p][lanes] for i < R.
 template <int R, class Kind, class T>
@@ -65,7 +66,8 @@ HWY_INLINE void product_some(Kind kind, std::int64_t rows, T* c, const T* a, std
   if constexpr (R > 1) product_some<R - 1>(kind, rows, c, a, lda, b, ld, k, add);
 }
 
-// The same for any number of rows, cut into groups of nearly equal size: few accumulators would wait for each other.
+// The same for any number of rows, cut into groups of nearly equal size: few accumulators would
+// wait for each other.
 template <class Kind, class T>
 HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ld, std::int64_t k, bool add) {

@@ -76,8 +76,8 @@ HWY_INLINE void log_softmax_vjp(const T* y, const T* dy, T* dx, std::int64_t row
   }
 }
 
-// A piece of a row at a time, so that its second reading finds it in the nearest cache; where the maximum grows, what was
-// added up before shrinks.
+// A piece of a row at a time, so that its second reading finds it in the nearest cache; where the maximum
+// grows, what was added up before shrinks.
 template <class T>
 HWY_INLINE void max_and_sum(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n) {
   const hn::ScalableTag<T> d;

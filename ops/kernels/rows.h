@@ -27,7 +27,8 @@ void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std
 template <class T>
 void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n);
 
-/// y = scale · exp(x − max) for one row. y may be x unless `past_caches`: so go results too large to be kept there.
+/// y = scale · exp(x − max) for one row. y may be x unless `past_caches`: so go results too large
+/// to be kept there.
 template <class T>
 void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale, bool past_caches = false);
 
@@ -47,8 +48,8 @@ struct NormRows {
 template <class T>
 void norm_rows(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end);
 
-/// dx = r (g − mean g − x̂ mean(g ⊙ x̂)), g = dy ⊙ weight, x̂ = (x − μ) r (without `center`, no mean g). Adds dy
-/// ⊙ x̂ to dweight and dy to dbias [n]. Null results are left out.
+/// dx = r (g − mean g − x̂ mean(g ⊙ x̂)), g = dy ⊙ weight, x̂ = (x − μ) r (without `center`, no mean g). Adds
+/// dy ⊙ x̂ to dweight and dy to dbias [n]. Null results are left out.
 template <class T>
 void norm_vjp_rows(const NormRows<T>& a, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight,
                    T* dbias, std::int64_t begin, std::int64_t end);

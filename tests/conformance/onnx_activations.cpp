@@ -1,13 +1,14 @@
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
 #include <heed/ops/activation.h>
-#include <heed/ops/activation_more.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/dropout.h>
 #include <heed/ops/exp_log.h>
+#include <heed/ops/piecewise_activation.h>
 #include <heed/ops/reshape.h>
+#include <heed/ops/smooth_activation.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/where.h>
 

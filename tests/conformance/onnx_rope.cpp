@@ -12,7 +12,7 @@ namespace heed::conformance {
 namespace {
 
 /// cos and sin [B or 1, L, 1 or heads.., n/2] lie beside x [B, L, heads, n].
-Tensor turned(const Tensor& x, const Tensor& cosine, const Tensor& sine, bool interleaved) {
+Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine, bool interleaved) {
   const std::int64_t half = x.size(-1) / 2;
   const Tensor a = interleaved ? slice(x, -1, 0, {}, 2) : narrow(x, -1, 0, half);
   const Tensor b = interleaved ? slice(x, -1, 1, {}, 2) : narrow(x, -1, half, half);
@@ -40,7 +40,7 @@ Tensors rotary_embedding(const Call& call) {
     return reshape(rows, {positions.size(0), positions.size(1), 1, cache.size(-1)});
   };
   const bool interleaved = call.attributes.flag("interleaved");
-  Tensor y = turned(narrow(x, -1, 0, width), angles(call.at(1)), angles(call.at(2)), interleaved);
+  Tensor y = rotated(narrow(x, -1, 0, width), angles(call.at(1)), angles(call.at(2)), interleaved);
   if (width < x.size(-1)) y = concat({y, narrow(x, -1, width, x.size(-1) - width)}, -1);
   return {packed ? reshape(y, given.shape()) : transpose(y, 1, 2)};
 }

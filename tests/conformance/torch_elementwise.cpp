@@ -1,12 +1,14 @@
 #include <heed/ops/activation.h>
-#include <heed/ops/activation_more.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/dropout.h>
 #include <heed/ops/exp_log.h>
+#include <heed/ops/gated_activation.h>
+#include <heed/ops/piecewise_activation.h>
 #include <heed/ops/power.h>
 #include <heed/ops/rounding.h>
+#include <heed/ops/smooth_activation.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/trigonometric.h>
 

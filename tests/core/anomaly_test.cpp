@@ -66,8 +66,8 @@ TEST_CASE("the first NaN or Inf of a tensor", "[anomaly]") {
   const Tensor x = tensor({1.0, -inf, 3.0, std::nan("")}, {2, 2});
   CHECK(find_nonfinite(x)->is_nan);
   CHECK(find_nonfinite(x)->element == 3);
-  const Tensor turned = view_of(x, permute_view("test", x.view(), {1, 0}));
-  CHECK(find_nonfinite(view_of(turned, slice_view("test", turned.view(), 0, 1, {}, 1)))->element ==
+  const Tensor transposed = view_of(x, permute_view("test", x.view(), {1, 0}));
+  CHECK(find_nonfinite(view_of(transposed, slice_view("test", transposed.view(), 0, 1, {}, 1)))->element ==
         1);  // of [-inf, NaN]
   CHECK(find_nonfinite(tensor({0.f, std::numeric_limits<float>::infinity()}))->element == 1);
 }

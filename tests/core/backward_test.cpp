@@ -32,7 +32,7 @@ Tensor wrong(const Tensor& x, const Shape& shape, DType dtype = DType::f64) {
 
 }  // namespace
 
-TEST_CASE("a node with several consumers waits for all of them", "[backward][report-1]") {
+TEST_CASE("a node with several consumers waits for all of them", "[backward]") {
   Tensor a = leaf(2.0);
   const Tensor s = mul(a, a);
   const Tensor f = mul(accumulate(s, scale(a, 3)), s);
@@ -46,7 +46,7 @@ TEST_CASE("a node with several consumers waits for all of them", "[backward][rep
   CHECK(grad_of(x) == Values{4});
 }
 
-TEST_CASE("one tensor as both operands", "[backward][report-1]") {
+TEST_CASE("one tensor as both operands", "[backward]") {
   Tensor x = leaf(tensor({3.0, -2.0}));
   backward(sum(mul(x, x)));
   CHECK(grad_of(x) == Values{6, -4});
@@ -55,7 +55,7 @@ TEST_CASE("one tensor as both operands", "[backward][report-1]") {
   CHECK(grad_of(x) == Values{0, 0});
 }
 
-TEST_CASE("a ladder of shared nodes counts every path", "[backward][report-1]") {
+TEST_CASE("a ladder of shared nodes counts every path", "[backward]") {
   Tensor x = leaf(1.0);
   Tensor y = x;
   for (int i = 0; i < 50; ++i) y = accumulate(y, y);
@@ -63,7 +63,7 @@ TEST_CASE("a ladder of shared nodes counts every path", "[backward][report-1]") 
   CHECK(grad_of(x) == Values{0x1p50});
 }
 
-TEST_CASE("a second backward is refused and changes nothing", "[backward][report-3]") {
+TEST_CASE("a second backward is refused and changes nothing", "[backward]") {
   Tensor x = leaf(3.0);
   const Tensor h = mul(x, x);
   const Tensor y = scale(h, 2);
@@ -75,7 +75,7 @@ TEST_CASE("a second backward is refused and changes nothing", "[backward][report
   CHECK(grad_of(x) == Values{12});
 }
 
-TEST_CASE("a retained graph gives the same gradient again", "[backward][report-3]") {
+TEST_CASE("a retained graph gives the same gradient again", "[backward]") {
   Tensor x = leaf(3.0);
   const Tensor y = scale(mul(x, x), 2);
   for (int i = 1; i <= 3; ++i) {
@@ -84,7 +84,7 @@ TEST_CASE("a retained graph gives the same gradient again", "[backward][report-3
   }
 }
 
-TEST_CASE("two losses over one subgraph", "[backward][report-3]") {
+TEST_CASE("two losses over one subgraph", "[backward]") {
   Tensor x = leaf(3.0);
   const Tensor h = mul(x, x);
   const Tensor y1 = scale(h, 2);
@@ -111,7 +111,7 @@ TEST_CASE("a backward that fails half way stores whole gradients or none", "[bac
   CHECK_FALSE(last.grad().defined());
 }
 
-TEST_CASE("a freed part of a graph is found before any gradient is stored", "[backward][report-3]") {
+TEST_CASE("a freed part of a graph is found before any gradient is stored", "[backward]") {
   Tensor x = leaf(3.0);
   Tensor w = leaf(1.0);
   const Tensor h = mul(x, x);

@@ -29,7 +29,7 @@ std::vector<double> train(int seed, int iterations) {
 
 }  // namespace
 
-TEST_CASE("eight threads with graphs of their own", "[concurrency][report-49]") {
+TEST_CASE("eight threads with graphs of their own", "[concurrency]") {
   const auto before = tape_stats();
   std::vector<std::vector<double>> wanted;
   for (int i = 0; i < user_threads; ++i) wanted.push_back(train(i, 200));
@@ -38,7 +38,7 @@ TEST_CASE("eight threads with graphs of their own", "[concurrency][report-49]") 
   CHECK(tape_stats().saved_bytes == before.saved_bytes);
 }
 
-TEST_CASE("eight threads accumulate into one leaf", "[concurrency][report-49]") {
+TEST_CASE("eight threads accumulate into one leaf", "[concurrency]") {
   Tensor w = leaf(tensor({1.0, 2.0, 3.0}));
   constexpr int rounds = 300;
   const auto body = [&](int i) {
@@ -50,7 +50,7 @@ TEST_CASE("eight threads accumulate into one leaf", "[concurrency][report-49]") 
   CHECK(w.grad().to_vector<double>() == std::vector<double>{wanted, wanted, wanted});
 }
 
-TEST_CASE("eight threads share one model for inference", "[concurrency][report-49]") {
+TEST_CASE("eight threads share one model for inference", "[concurrency]") {
   Tensor w = leaf(tensor({1.0, 2.0, 3.0}));
   const std::vector<double> wanted = heed::test::exp(mul(w, w)).to_vector<double>();
   const auto body = [&](int i) {
@@ -64,7 +64,7 @@ TEST_CASE("eight threads share one model for inference", "[concurrency][report-4
   CHECK(failures(body) == 0);
 }
 
-TEST_CASE("eight threads share a part of a retained graph", "[concurrency][report-49]") {
+TEST_CASE("eight threads share a part of a retained graph", "[concurrency]") {
   Tensor x = leaf(3.0);
   const Tensor h = mul(x, x);
   const auto body = [&](int i) {
@@ -98,7 +98,7 @@ TEST_CASE("graphs are dropped by other threads than made them", "[concurrency]")
   CHECK(memory_stats().live == live);
 }
 
-TEST_CASE("eight threads each run parallel loops", "[concurrency][report-49]") {
+TEST_CASE("eight threads each run parallel loops", "[concurrency]") {
   const auto body = [](int i) {
     for (int k = 0; k < 20; ++k) {
       const Tensor x = full({100000}, i, DType::f64);

@@ -51,7 +51,7 @@ constexpr int steps = 500000;  // a chain of a million nodes
 
 }  // namespace
 
-TEST_CASE("a million nodes: backward gives the right value", "[deep_graph][report-2]") {
+TEST_CASE("a million nodes: backward gives the right value", "[deep_graph]") {
   const auto before = tape_stats().live_nodes;
   double value = 0;
   double gradient = 0;
@@ -73,7 +73,7 @@ TEST_CASE("a million nodes: backward gives the right value", "[deep_graph][repor
   CHECK(wanted == Approx(1.6487208).epsilon(1e-6));
 }
 
-TEST_CASE("a deep graph is dropped on a small stack", "[deep_graph][report-2]") {
+TEST_CASE("a deep graph is dropped on a small stack", "[deep_graph]") {
   const auto before = tape_stats();
   on_small_stack([] {
     Tensor x = leaf(1.0);
@@ -83,7 +83,7 @@ TEST_CASE("a deep graph is dropped on a small stack", "[deep_graph][report-2]") 
   CHECK(tape_stats().live_nodes == before.live_nodes);
 }
 
-TEST_CASE("a deep graph whose nodes save their operands is dropped, too", "[deep_graph][report-2]") {
+TEST_CASE("a deep graph whose nodes save their operands is dropped, too", "[deep_graph]") {
   const auto before = tape_stats();
   on_small_stack([] {
     Tensor x = leaf(1.0);
@@ -95,7 +95,7 @@ TEST_CASE("a deep graph whose nodes save their operands is dropped, too", "[deep
   CHECK(tape_stats().saved_bytes == before.saved_bytes);
 }
 
-TEST_CASE("an exception past a deep graph frees it", "[deep_graph][report-2]") {
+TEST_CASE("an exception past a deep graph frees it", "[deep_graph]") {
   const auto before = tape_stats().live_nodes;
   bool caught = false;
   on_small_stack([&] {
@@ -111,7 +111,7 @@ TEST_CASE("an exception past a deep graph frees it", "[deep_graph][report-2]") {
   CHECK(tape_stats().live_nodes == before);
 }
 
-TEST_CASE("a backward that throws at the far end of a deep graph", "[deep_graph][report-2]") {
+TEST_CASE("a backward that throws at the far end of a deep graph", "[deep_graph]") {
   const auto before = tape_stats().live_nodes;
   bool caught = false;
   on_small_stack([&] {
@@ -129,7 +129,7 @@ TEST_CASE("a backward that throws at the far end of a deep graph", "[deep_graph]
   CHECK(tape_stats().live_nodes == before);
 }
 
-TEST_CASE("deep siblings, joined at both ends", "[deep_graph][report-2]") {
+TEST_CASE("deep siblings, joined at both ends", "[deep_graph]") {
   const auto before = tape_stats().live_nodes;
   double gradient = 0;
   on_small_stack([&] {

@@ -101,7 +101,7 @@ TEST_CASE("check_rank", "[error]") {
   CHECK_THROWS_AS(check_rank("op", "x", Tensor(), 0), ValueError);
 }
 
-TEST_CASE("check_indices names value, position and bound", "[error][report-31]") {
+TEST_CASE("check_indices names value, position and bound", "[error]") {
   const auto message = [](const char* value, int position) {
     return Message("op: index out of range, target is " + std::string(value) + " at position " +
                    std::to_string(position) + "; expected 0 <= target < 4");
@@ -116,9 +116,9 @@ TEST_CASE("check_indices names value, position and bound", "[error][report-31]")
   CHECK_THROWS_MATCHES(check(scalar(std::numeric_limits<std::int64_t>::min())), IndexError,
                        message("-9223372036854775808", 0));
   const Tensor x = tensor<std::int64_t>({0, 1, 9, 2}, {2, 2});
-  const Tensor turned = view_of(x, permute_view("permute", x.view(), {1, 0}));
+  const Tensor transposed = view_of(x, permute_view("permute", x.view(), {1, 0}));
   CHECK_THROWS_MATCHES(check(x), IndexError, message("9", 2));
-  CHECK_THROWS_MATCHES(check(turned), IndexError, message("9", 1));  // positions are those of the view
+  CHECK_THROWS_MATCHES(check(transposed), IndexError, message("9", 1));  // positions are those of the view
   CHECK_THROWS_MATCHES(check(zeros({1})), DTypeError,
                        Message("op: dtype not supported, target is f32[1]; expected i32 or i64"));
   CHECK_THROWS_AS(check(Tensor()), ValueError);

@@ -1,5 +1,6 @@
 #include <future>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <type_traits>
 
@@ -7,6 +8,7 @@
 
 #include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>
+#include <heed/core/restore.h>
 
 #include "local_ops.h"
 
@@ -15,7 +17,7 @@ using namespace heed::test;
 
 static_assert(!std::is_copy_constructible_v<NoGrad> && !std::is_copy_assignable_v<NoGrad>);
 
-TEST_CASE("a throw inside NoGrad restores the mode", "[grad_mode][report-5]") {
+TEST_CASE("a throw inside NoGrad restores the mode", "[grad_mode]") {
   REQUIRE(grad_enabled());
   const auto guarded = [] {
     const NoGrad guard;
@@ -26,7 +28,7 @@ TEST_CASE("a throw inside NoGrad restores the mode", "[grad_mode][report-5]") {
   CHECK(grad_enabled());
 }
 
-TEST_CASE("modes nest", "[grad_mode][report-5]") {
+TEST_CASE("modes nest", "[grad_mode]") {
   {
     const NoGrad off;
     {
@@ -45,7 +47,7 @@ TEST_CASE("modes nest", "[grad_mode][report-5]") {
   CHECK(grad_enabled());
 }
 
-TEST_CASE("a thread starts with gradients on whatever its parent does", "[grad_mode][report-5]") {
+TEST_CASE("a thread starts with gradients on whatever its parent does", "[grad_mode]") {
   const NoGrad guard;
   bool at_start = false;
   std::thread([&] {
@@ -56,7 +58,7 @@ TEST_CASE("a thread starts with gradients on whatever its parent does", "[grad_m
   CHECK_FALSE(grad_enabled());
 }
 
-TEST_CASE("a guard of one thread leaves the others alone", "[grad_mode][report-5]") {
+TEST_CASE("a guard of one thread leaves the others alone", "[grad_mode]") {
   std::promise<void> guarded;
   std::promise<void> seen;
   std::thread other([&] {
@@ -70,7 +72,7 @@ TEST_CASE("a guard of one thread leaves the others alone", "[grad_mode][report-5
   other.join();
 }
 
-TEST_CASE("under NoGrad nothing is recorded, parallel loops or not", "[grad_mode][report-5]") {
+TEST_CASE("under NoGrad nothing is recorded, parallel loops or not", "[grad_mode]") {
   Tensor x = leaf(ones({100000}, DType::f64));
   const auto before = tape_stats().live_nodes;
   const int former = num_threads();
@@ -87,7 +89,7 @@ TEST_CASE("under NoGrad nothing is recorded, parallel loops or not", "[grad_mode
   CHECK(will_record({&x}));
 }
 
-TEST_CASE("under NoGrad the payload is not even made", "[grad_mode][report-5]") {
+TEST_CASE("under NoGrad the payload is not even made", "[grad_mode]") {
   Tensor x = leaf(1.0);
   Tensor y = copy_of(x);
   int made = 0;
@@ -114,4 +116,20 @@ TEST_CASE("a leaf made under NoGrad is a leaf", "[grad_mode]") {
   }
   backward(mul(x, x));
   CHECK(x.grad().item<double>() == 4);
+}
+
+TEST_CASE("a former value is put back at the end of the scope, exceptions included", "[restore]") {
+  std::string variable = "before";
+  {
+    const Restore within(variable, std::string("within"));
+    CHECK(variable == "within");
+    variable = "changed";
+  }
+  CHECK(variable == "before");
+  const auto throwing = [&] {
+    const Restore within(variable, std::string("within"));
+    throw 1;
+  };
+  CHECK_THROWS_AS(throwing(), int);
+  CHECK(variable == "before");
 }

@@ -60,7 +60,7 @@ void require_steady(Iteration&& iteration) {
 
 }  // namespace
 
-TEST_CASE("training a small net does not grow", "[memory][report-4]") {
+TEST_CASE("training a small net does not grow", "[memory]") {
   Net net;
   const Tensor x = ones({200}, DType::f64);
   net.loss(x);
@@ -72,7 +72,7 @@ TEST_CASE("training a small net does not grow", "[memory][report-4]") {
   CHECK(net.loss(x).item<double>() < before);
 }
 
-TEST_CASE("training bare scalars does not grow", "[memory][report-4]") {
+TEST_CASE("training bare scalars does not grow", "[memory]") {
   Tensor w = leaf(3.0);
   require_steady([&] {
     backward(mul(w, w));
@@ -80,26 +80,26 @@ TEST_CASE("training bare scalars does not grow", "[memory][report-4]") {
   });
 }
 
-TEST_CASE("accumulating into one gradient does not grow", "[memory][report-4]") {
+TEST_CASE("accumulating into one gradient does not grow", "[memory]") {
   Net net;
   const Tensor x = ones({200}, DType::f64);
   backward(net.loss(x));
   require_steady([&] { backward(net.loss(x)); });
 }
 
-TEST_CASE("a forward that throws half way leaves nothing", "[memory][report-4]") {
+TEST_CASE("a forward that throws half way leaves nothing", "[memory]") {
   const Net net;
   const Tensor x = ones({200}, DType::f64);
   require_steady([&] { CHECK_THROWS_AS(net.loss(x, true), std::runtime_error); });
 }
 
-TEST_CASE("forward without backward leaves nothing", "[memory][report-4]") {
+TEST_CASE("forward without backward leaves nothing", "[memory]") {
   const Net net;
   const Tensor x = ones({200}, DType::f64);
   require_steady([&] { net.loss(x); });
 }
 
-TEST_CASE("second derivatives leave nothing", "[memory][report-4]") {
+TEST_CASE("second derivatives leave nothing", "[memory]") {
   const Net net;
   const Tensor x = ones({200}, DType::f64);
   require_steady([&] {
@@ -110,7 +110,7 @@ TEST_CASE("second derivatives leave nothing", "[memory][report-4]") {
   });
 }
 
-TEST_CASE("a retained graph that is dropped leaves nothing", "[memory][report-4]") {
+TEST_CASE("a retained graph that is dropped leaves nothing", "[memory]") {
   Tensor w = leaf(3.0);
   require_steady([&] {
     const Tensor y = exp(mul(w, w));

@@ -19,14 +19,14 @@ using Words = std::array<std::uint32_t, 4>;
 constexpr std::uint64_t ones64 = std::numeric_limits<std::uint64_t>::max();
 }  // namespace
 
-TEST_CASE("Philox 4x32-10 gives the known answers of its authors", "[random][report-36]") {
+TEST_CASE("Philox 4x32-10 gives the known answers of its authors", "[random]") {
   CHECK(philox(0, 0, 0) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox(ones64, ones64, ones64) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   CHECK(philox(0x299f31d0a4093822, 0x85a308d3243f6a88, 0x0370734413198a2e) ==
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("the bits of an element are a fixed function of seed, offset and index", "[random][report-36]") {
+TEST_CASE("the bits of an element are a fixed function of seed, offset and index", "[random]") {
   CHECK(random_bits({0, 0}, 0) == 0xe169c58d6627e8d5);
   CHECK(random_bits({0, 0}, 1) == 0x9b00dbd8bc57ac4c);
   std::vector<std::uint64_t> bits;
@@ -39,14 +39,14 @@ TEST_CASE("the bits of an element are a fixed function of seed, offset and index
   CHECK(std::adjacent_find(bits.begin(), bits.end()) == bits.end());
 }
 
-TEST_CASE("uniform numbers lie in [0, 1) for the extreme bits", "[random][report-36]") {
+TEST_CASE("uniform numbers lie in [0, 1) for the extreme bits", "[random]") {
   CHECK(uniform_from_bits<float>(0) == 0.0f);
   CHECK(uniform_from_bits<double>(0) == 0.0);
   CHECK(uniform_from_bits<float>(ones64) == std::nextafter(1.0f, 0.0f));
   CHECK(uniform_from_bits<double>(ones64) == std::nextafter(1.0, 0.0));
 }
 
-TEST_CASE("rand stays below its upper bound where sums round up", "[random][report-36]") {
+TEST_CASE("rand stays below its upper bound where sums round up", "[random]") {
   // Between neighbours a sum has but the two bounds to round to: half of all numbers would become the upper.
   const float next = std::nextafter(1.0f, 2.0f);
   Generator generator(3);
@@ -58,7 +58,7 @@ TEST_CASE("rand stays below its upper bound where sums round up", "[random][repo
   CHECK(*std::max_element(shifted.begin(), shifted.end()) < 5.0);
 }
 
-TEST_CASE("draws are the same for every thread count", "[random][report-36]") {
+TEST_CASE("draws are the same for every thread count", "[random]") {
   const int former = num_threads();
   const auto draw = [](int threads) {
     set_num_threads(threads);
@@ -77,7 +77,7 @@ TEST_CASE("draws are the same for every thread count", "[random][report-36]") {
   set_num_threads(former);
 }
 
-TEST_CASE("element i does not depend on how many are drawn", "[random][report-36]") {
+TEST_CASE("element i does not depend on how many are drawn", "[random]") {
   Generator a(5);
   Generator b(5);
   const auto few = rand({7}, a, DType::f64).to_vector<double>();
@@ -85,7 +85,7 @@ TEST_CASE("element i does not depend on how many are drawn", "[random][report-36
   CHECK(std::equal(few.begin(), few.end(), many.begin()));
 }
 
-TEST_CASE("a saved state resumes the stream, and no draw repeats another", "[random][report-36]") {
+TEST_CASE("a saved state resumes the stream, and no draw repeats another", "[random]") {
   Generator generator(9);
   const auto first = rand({8}, generator, DType::f64).to_vector<double>();
   const RandomStream state = generator.state();

@@ -78,7 +78,7 @@ TEST_CASE("shapes of different rank differ, and print as lists", "[shape]") {
   CHECK(Shape{2, 3, 4}.str() == "[2, 3, 4]");
 }
 
-TEST_CASE("element counts are checked for overflow", "[shape][report-13]") {
+TEST_CASE("element counts are checked for overflow", "[shape]") {
   CHECK(element_count({}) == 1);
   CHECK(element_count({two32, two32 / 4, 0, two32}) == 0);
   CHECK(element_count({max64}) == max64);
@@ -90,7 +90,7 @@ TEST_CASE("element counts are checked for overflow", "[shape][report-13]") {
   CHECK_THROWS_AS(element_count({0, -1}), ShapeError);
 }
 
-TEST_CASE("a size that cannot exist is refused before anything is allocated", "[shape][report-13]") {
+TEST_CASE("a size that cannot exist is refused before anything is allocated", "[shape]") {
   const auto before = memory_stats();
   CHECK_THROWS_AS(empty({two32, two32}), ShapeError);
   CHECK_THROWS_MATCHES(

@@ -81,7 +81,7 @@ TEST_CASE("freed blocks are reused, and release_cached gives them back", "[stora
   CHECK(memory_stats().cached == 0);
 }
 
-TEST_CASE("an allocation that cannot succeed throws and counts nothing", "[storage][report-13]") {
+TEST_CASE("an allocation that cannot succeed throws and counts nothing", "[storage]") {
   const MemoryStats before = memory_stats();
   CHECK_THROWS_AS(Storage::allocate(std::size_t{1} << 62), std::bad_alloc);
   CHECK_THROWS_AS(Storage::allocate(std::numeric_limits<std::size_t>::max()), std::bad_alloc);

@@ -31,7 +31,8 @@ Tensor slow(const Tensor& x) {
 
 }  // namespace
 
-// A sleep may last longer than asked for, never shorter, so only lower bounds and what is left out are certain.
+// A sleep may last longer than asked for, never shorter, so only lower bounds and what is
+// left out are certain.
 TEST_CASE("the clock tells operations apart, forward and backward", "[clock]") {
   const Tensor x = leaf(zeros({2}, DType::f64));
   TapeClock clock;

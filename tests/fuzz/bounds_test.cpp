@@ -161,7 +161,7 @@ TEST_CASE("reading whole files costs their tensors once", "[report-37]") {
   heed::Generator generator(1);
   const heed::nn::CausalLM model(
       {.vocab_size = 300, .context = 64, .num_layers = 2, .num_heads = 4, .embed_dim = 128}, generator);
-  // A layer that GPT-2's file has turned round is there twice for a moment.
+  // A layer that GPT-2's file has transposed is there twice for a moment.
   const std::int64_t weights = 4 * (model.parameter_count() * 9 / 8 + 128 * 512);
   heed::lm::save_pretrained(folder.path / "theirs", model, {});
   const auto header =

@@ -136,7 +136,7 @@ const Registration registration(
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a broadcast operand's gradient has its shape and the sum", "[report-9]", float, double) {
+TEMPLATE_TEST_CASE("a broadcast operand's gradient has its shape and the sum", "", float, double) {
   using T = TestType;
   const auto all = [](const Tensor& x, T value) {
     for (const T v : x.to_vector<T>()) REQUIRE(v == value);
@@ -154,7 +154,7 @@ TEMPLATE_TEST_CASE("a broadcast operand's gradient has its shape and the sum", "
   all(c.grad(), 20);
 }
 
-TEST_CASE("one tensor in several places", "[report-1]") {
+TEST_CASE("one tensor in several places") {
   Tensor a = scalar(2.0).set_requires_grad();
   const Tensor s = a * a;
   const Tensor f = (s + 3 * a) * s;

@@ -30,7 +30,7 @@ void on_small_stack(std::function<void()> body) {
 
 }  // namespace
 
-TEST_CASE("a chain of a million operations", "[report-2]") {
+TEST_CASE("a chain of a million operations") {
   const std::int64_t before = tape_stats().live_nodes;
   double gradient = 0;
   on_small_stack([&] {
@@ -46,7 +46,7 @@ TEST_CASE("a chain of a million operations", "[report-2]") {
   REQUIRE(tape_stats().live_nodes == before);
 }
 
-TEST_CASE("200 000 times a tensor split and joined again", "[report-2]") {
+TEST_CASE("200 000 times a tensor split and joined again") {
   const std::int64_t before = tape_stats().live_nodes;
   std::vector<double> gradient;
   on_small_stack([&] {

@@ -46,7 +46,7 @@ const Registration registration(
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("p = 1 gives zeros and zero gradients, p = 0 the operand", "[report-24]", float, double) {
+TEMPLATE_TEST_CASE("p = 1 gives zeros and zero gradients, p = 0 the operand", "", float, double) {
   using T = TestType;
   Generator generator(1);
   Tensor x = ones({4}, dtype_of<T>).set_requires_grad();
@@ -57,7 +57,7 @@ TEMPLATE_TEST_CASE("p = 1 gives zeros and zero gradients, p = 0 the operand", "[
   REQUIRE(dropout(x, 0.0, generator).impl() == x.impl());
 }
 
-TEST_CASE("the mean survives, and the gradient uses the same mask", "[report-24]") {
+TEST_CASE("the mean survives, and the gradient uses the same mask") {
   Generator generator(2);
   const std::int64_t n = 100000;
   Tensor x = ones({n}, DType::f64).set_requires_grad();

@@ -1,5 +1,5 @@
-// The rows of the generic suite about derivatives: each OpCase against difference quotients of three orders, in both
-// dtypes, recorded and not, whatever the layout of its cotangents.
+// The rows of the generic suite about derivatives: each OpCase against difference quotients of three orders,
+// in both dtypes, recorded and not, whatever the layout of its cotangents.
 #include <algorithm>
 
 #include <catch2/catch.hpp>
@@ -25,8 +25,8 @@ void require_passed(const check::GradcheckResult& result) {
   REQUIRE(result.passed);
 }
 
-// (x, cotangents) ↦ the recorded gradients of f at x: a function that can be differentiated like f itself. Without
-// cotangents among the inputs they are constants.
+// (x, cotangents) ↦ the recorded gradients of f at x: a function that can be differentiated like f itself.
+// Without cotangents among the inputs they are constants.
 Function gradient_function(Function f) {
   return [f = std::move(f)](const Tensors& inputs) {
     const GradMode mode(true);
@@ -52,7 +52,8 @@ Tensors first_and_second(const OpCase& c, const Tensors& inputs) {
   return all;
 }
 
-// A gradient that is undefined is zero: which of the two is a matter of form and may change with the path taken.
+// A gradient that is undefined is zero: which of the two is a matter of form and may change
+// with the path taken.
 Tensors with_zeros(Tensors gradients, const Tensors& wanted) {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Tensor& x = wanted[i % wanted.size()];
@@ -72,7 +73,8 @@ TEST_CASE("gradient: f32 agrees with f64", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     const Tensors a = make_inputs(c, DType::f64, 2);
     const Tensors b = make_inputs(c, DType::f32, 2);
-    // The cotangents are drawn in each dtype from the same bits; ten times the value's bound, for the longer chain.
+    // The cotangents are drawn in each dtype from the same bits; ten times the value's bound,
+    // for the longer chain.
     require_same_gradients(gradients_of(c.function(b), wanted_of(b)),
                            gradients_of(c.function(a), wanted_of(a)), 10 * c.f32_tolerance);
   });
@@ -102,7 +104,8 @@ TEST_CASE("second gradient: f32 agrees with f64", "[generic]") {
 TEST_CASE("third derivative: jvp of the second gradient", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     const Function second = gradient_function(gradient_function(c.function));
-    // Where terms of size 1 cancel, such as 1 − s, rounding makes stairs of a derivative that is smaller than this.
+    // Where terms of size 1 cancel, such as 1 − s, rounding makes stairs of a derivative that
+    // is smaller than this.
     require_passed(check::jvp_check(second, make_inputs(c, DType::f64, 15), {.atol = 1e-9}));
   });
 }
@@ -160,9 +163,10 @@ TEST_CASE("gradient: strided, offset, backward and expanded cotangents", "[gener
   });
 }
 
-// Operands of two values each, so that many elements are equal, and 0 is among them where the range of the case has it;
-// drawn from the range of each or, so that operands tie with each other, all from that of the first. Moved together equal
-// elements stay equal, so a tie is no kink in that direction, and its shares must add up to the derivative.
+// Operands of two values each, so that many elements are equal, and 0 is among them where the range of the
+// case has it; drawn from the range of each or, so that operands tie with each other, all from that of the
+// first. Moved together equal elements stay equal, so a tie is no kink in that direction, and its shares must
+// add up to the derivative.
 TEST_CASE("gradient: at ties, moved together", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     const auto of_first = std::find_if(c.inputs.begin(), c.inputs.end(), [](const Input& x) {
@@ -196,8 +200,8 @@ TEST_CASE("gradient: at ties, moved together", "[generic]") {
   });
 }
 
-// What is transposed by mistake has the wrong shape, unless its axes are of one size. Operands that must differ in size are
-// refused, and left out.
+// What is transposed by mistake has the wrong shape, unless its axes are of one size. Operands that must
+// differ in size are refused, and left out.
 TEST_CASE("gradient: operands whose axes are all of one size", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     OpCase square = c;
@@ -238,8 +242,8 @@ TEST_CASE("second gradient: strided operands", "[generic]") {
   });
 }
 
-// Lengths round a vector of 4, 8 and 16 elements, and beyond the 256 that a kernel takes at a time: value and gradient of
-// each element are those it has alone, strided or not.
+// Lengths round a vector of 4, 8 and 16 elements, and beyond the 256 that a kernel takes at a time: value and
+// gradient of each element are those it has alone, strided or not.
 TEST_CASE("elementwise operations of all lengths, in both dtypes", "[generic]") {
   for_each_case_that(is_elementwise, [](const OpCase& c) {
     for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 67, 300}) {

@@ -21,8 +21,8 @@ using namespace heed::test;
 
 namespace {
 
-// Value and gradients agree whatever the strides. Layout may change the order of a sum, and in f32 whether a term is
-// fused with its product.
+// Value and gradients agree whatever the strides. Layout may change the order of a sum, and in f32 whether a
+// term is fused with its product.
 void require_layout_independent(const OpCase& c, const Tensors& plain, const Tensors& laid_out,
                                 double tolerance) {
   const Tensors a = c.function(plain);
@@ -118,7 +118,7 @@ TEST_CASE("asking one gradient gives that one", "[generic]") {
   });
 }
 
-TEST_CASE("an overwritten operand or result never gives a wrong gradient", "[generic][report-6]") {
+TEST_CASE("an overwritten operand or result never gives a wrong gradient", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     const Tensors reference_inputs = make_inputs(c, DType::f64, 8);
     const Tensors reference = gradients_of(c.function(reference_inputs), wanted_of(reference_inputs));
@@ -139,7 +139,7 @@ TEST_CASE("an overwritten operand or result never gives a wrong gradient", "[gen
   });
 }
 
-TEST_CASE("a second backward says that the graph is gone", "[generic][report-3]") {
+TEST_CASE("a second backward says that the graph is gone", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
     const Tensors inputs = make_inputs(c, DType::f64, 9);
     const Tensors outputs = c.function(inputs);
@@ -149,7 +149,7 @@ TEST_CASE("a second backward says that the graph is gone", "[generic][report-3]"
   });
 }
 
-TEST_CASE("the number of live nodes returns to its start", "[generic][report-4]") {
+TEST_CASE("the number of live nodes returns to its start", "[generic]") {
   for_each_case([](const OpCase& c) {
     const std::int64_t before = tape_stats().live_nodes;
     {
@@ -163,7 +163,7 @@ TEST_CASE("the number of live nodes returns to its start", "[generic][report-4]"
   });
 }
 
-TEST_CASE("the same bits under 1, 2 and 4 threads", "[generic][report-36]") {
+TEST_CASE("the same bits under 1, 2 and 4 threads", "[generic]") {
   const int threads = num_threads();
   for_each_case([&](const OpCase& c) {
     std::vector<std::vector<Array>> runs;

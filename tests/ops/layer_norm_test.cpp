@@ -71,7 +71,7 @@ void require_ends(double m, double first, double last) {
 
 }  // namespace
 
-TEST_CASE("layer_norm keeps its digits when the mean is large", "[report-19]") {
+TEST_CASE("layer_norm keeps its digits when the mean is large") {
   require_ends(0, -1.591586, 1.591586);
   require_ends(300, -1.591536, 1.591536);
   require_ends(3000, -1.592490, 1.591901);
@@ -82,7 +82,7 @@ TEST_CASE("layer_norm keeps its digits when the mean is large", "[report-19]") {
     REQUIRE(y[i] == Approx(wanted[i]).margin(1e-5));  // six digits are given
 }
 
-TEMPLATE_TEST_CASE("norms of constant and zero rows are finite", "[report-17][report-19]", float, double) {
+TEMPLATE_TEST_CASE("norms of constant and zero rows are finite", "", float, double) {
   const DType dtype = dtype_of<TestType>;
   for (const double value : {0.0, 1234.5}) {
     Tensor x = full({1, 300}, value, dtype).set_requires_grad();

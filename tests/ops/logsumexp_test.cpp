@@ -47,7 +47,7 @@ std::vector<double> gradient(Tensor x) {
 
 }  // namespace
 
-TEST_CASE("logsumexp of entries of minus infinity", "[report-16]") {
+TEST_CASE("logsumexp of entries of minus infinity") {
   CHECK(logsumexp(tensor({-inf, -inf}), {0}).item<double>() == -inf);
   CHECK(gradient(tensor({-inf, -inf})) == std::vector<double>{0, 0});
   CHECK(logsumexp(tensor({-inf, 1.0, 1.0}), {0}).item<double>() == Approx(1.6931472).epsilon(1e-7));

@@ -46,8 +46,9 @@ double largest_of(const std::vector<Array>& all) {
   return largest;
 }
 
-// Largest distance of `got` from `exact` in units in the last place of f32. Where elements are sums, one below a sixteenth
-// of the largest counts in units of that: there, cancellation sets the error and not the operation.
+// Largest distance of `got` from `exact` in units in the last place of f32. Where elements are sums,
+// one below a sixteenth of the largest counts in units of that: there, cancellation sets the error
+// and not the operation.
 double worst_ulp(const std::vector<Array>& got, const std::vector<Array>& exact, bool sums) {
   const double least = sums ? largest_of(exact) / 16 : 0;
   double worst = 0;

@@ -17,8 +17,8 @@ Input positions(Shape shape, std::vector<double> values) {
   return {std::move(shape), 0, 1, std::move(values), DType::i64, false};
 }
 
-// x [B, H, L, D], positions [L] or [B, L]: each pair as a complex number, turned.
-Reference turned(const RopeOptions& options) {
+// x [B, H, L, D], positions [L] or [B, L]: each pair as a complex number, rotated.
+Reference rotated(const RopeOptions& options) {
   return [options](const std::vector<Array>& in) {
     Array y = in[0];
     const std::int64_t length = y.shape[2];
@@ -48,7 +48,7 @@ OpCase rope_case(const char* name, Shape shape, Input where, const RopeOptions& 
           name,
           {{std::move(shape)}, std::move(where)},
           binary([options](const Tensor& x, const Tensor& p) { return rope(x, p, options); }),
-          turned(options)};
+          rotated(options)};
 }
 
 const Registration registration(
@@ -84,7 +84,7 @@ const Registration registration(
 
 }  // namespace
 
-TEST_CASE("products of turned queries and keys depend on the distance alone, far from the start too") {
+TEST_CASE("products of rotated queries and keys depend on the distance alone, far from the start too") {
   Generator generator(1);
   const Tensor q = randn({1, 64}, generator);
   const Tensor k = randn({1, 64}, generator);

@@ -27,7 +27,7 @@ Tensor leaf(double value) { return heed::scalar(value).set_requires_grad(); }
 
 }  // namespace
 
-TEST_CASE("AdamW's decay is decoupled", "[report-33]") {
+TEST_CASE("AdamW's decay is decoupled") {
   Tensor w = leaf(2);
   AdamW optimizer({{"w", w}}, kOptions);
   w.set_grad(heed::scalar(0.5));
@@ -40,7 +40,7 @@ TEST_CASE("AdamW's decay is decoupled", "[report-33]") {
   CHECK(w.item<double>() == Approx(1.655966338108).epsilon(1e-12));  // given to twelve decimals
 }
 
-TEST_CASE("matrices decay, gains and biases do not", "[report-33]") {
+TEST_CASE("matrices decay, gains and biases do not") {
   Tensor matrix = heed::ones({2, 2}, heed::DType::f64).set_requires_grad();
   Tensor gain = heed::ones({2}, heed::DType::f64).set_requires_grad();
   AdamW optimizer({{"matrix", matrix}, {"gain", gain}}, kOptions);
@@ -52,7 +52,7 @@ TEST_CASE("matrices decay, gains and biases do not", "[report-33]") {
   CHECK(gain.to_vector<double>() == std::vector<double>(2, 1.0));
 }
 
-TEST_CASE("a parameter without a gradient is skipped, its step count too", "[report-33]") {
+TEST_CASE("a parameter without a gradient is skipped, its step count too") {
   Tensor used = leaf(2);
   Tensor idle = leaf(3);
   AdamW optimizer({{"used", used}, {"idle", idle}}, kOptions);

@@ -68,7 +68,7 @@ NamedTensors copies(NamedTensors state) {
 
 }  // namespace
 
-TEST_CASE("a fresh optimizer with the state of another goes on bit for bit", "[report-34]") {
+TEST_CASE("a fresh optimizer with the state of another goes on bit for bit") {
   for (const auto& [name, make] : kRules) {
     CAPTURE(name);
     Weights unbroken(1);
@@ -95,7 +95,7 @@ TEST_CASE("a fresh optimizer with the state of another goes on bit for bit", "[r
   }
 }
 
-TEST_CASE("AdamW's moments and step count are kept", "[report-34]") {
+TEST_CASE("AdamW's moments and step count are kept") {
   Tensor w = heed::scalar(2.0).set_requires_grad();
   const auto step = [&w](optim::AdamW& optimizer, double gradient) {
     w.set_grad(heed::scalar(gradient));
@@ -144,4 +144,23 @@ TEST_CASE("a state that does not fit is refused whole, with every problem") {
   CHECK_THROWS_AS(other.load_state_dict(copies(optimizer.state_dict())), heed::ValueError);
   optimizer.load_state_dict({});
   CHECK(optimizer.state_dict().empty());
+}
+
+TEST_CASE("Adam keeps the greatest moment with amsgrad alone") {
+  Weights weights(1);
+  optim::Adam plain(weights.named(), {.amsgrad = false});
+  optim::Adam amsgrad(weights.named(), {.amsgrad = true});
+  weights.run(plain, 0, 1);
+  weights.run(amsgrad, 0, 1);
+  const auto names = [](const optim::Optimizer& optimizer) {
+    std::vector<std::string> result;
+    for (const auto& [name, tensor] : optimizer.state_dict()) result.push_back(name);
+    return result;
+  };
+  CHECK(names(plain)[2] == "matrix.steps");
+  CHECK(names(amsgrad)[2] == "matrix.greatest_moment");
+  CHECK_THROWS_WITH(plain.load_state_dict(copies(amsgrad.state_dict())),
+                    Contains("'matrix.greatest_moment' belongs to nothing"));
+  CHECK_THROWS_WITH(amsgrad.load_state_dict(copies(plain.state_dict())),
+                    Contains("'matrix.greatest_moment' is missing"));
 }

@@ -112,19 +112,19 @@ TEST_CASE("Adagrad and Adadelta") {
 
 TEST_CASE("an optimizer skips what has no gradient and follows strides and lr") {
   Tensor idle = heed::scalar(3.0).set_requires_grad();
-  Tensor turned = heed::transpose(heed::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3})).detach();
-  turned.set_requires_grad();
-  optim::SGD rule({{"idle", idle}, {"turned", turned}}, {.lr = 1.0, .weight_decay = 0.5});
-  turned.set_grad(heed::zeros({3, 2}, heed::DType::f64));  // a zero gradient is a gradient
+  Tensor transposed = heed::transpose(heed::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {2, 3})).detach();
+  transposed.set_requires_grad();
+  optim::SGD rule({{"idle", idle}, {"transposed", transposed}}, {.lr = 1.0, .weight_decay = 0.5});
+  transposed.set_grad(heed::zeros({3, 2}, heed::DType::f64));  // a zero gradient is a gradient
   rule.step();
   CHECK(idle.item<double>() == 3.0);
-  CHECK(turned.to_vector<double>() == std::vector<double>{0.5, 2.0, 1.0, 2.5, 1.5, 3.0});
+  CHECK(transposed.to_vector<double>() == std::vector<double>{0.5, 2.0, 1.0, 2.5, 1.5, 3.0});
   rule.set_lr(0.0);
   CHECK(rule.lr() == 0.0);
   rule.step();
-  CHECK(turned.to_vector<double>() == std::vector<double>{0.5, 2.0, 1.0, 2.5, 1.5, 3.0});
+  CHECK(transposed.to_vector<double>() == std::vector<double>{0.5, 2.0, 1.0, 2.5, 1.5, 3.0});
   rule.zero_grad();
-  CHECK_FALSE(turned.grad().defined());
+  CHECK_FALSE(transposed.grad().defined());
 }
 
 TEST_CASE("optimizers refuse bad options and parameters") {

@@ -6,6 +6,7 @@
 #include <heed/core/factory.h>
 #include <heed/core/parallel.h>
 #include <heed/core/strided_loop.h>
+#include <heed/ops/all_finite.h>
 #include <heed/ops/attention/form/blocked.h>
 #include <heed/ops/attention/kernels/blocks.h>
 #include <heed/ops/attention/kernels/row_softmax.h>
@@ -262,11 +263,6 @@ AttentionGradientTensors gradients_of(bool careful, const AttentionHeads& given,
   return g;
 }
 
-template <class T>
-bool all_finite(const Tensor& x) {  // of gradients: dense in memory, in some order of axes
-  return !x.defined() || kernels::all_finite(x.data<T>(), x.numel());
-}
-
 }  // namespace
 
 AttentionGradientTensors attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v,
@@ -276,8 +272,7 @@ AttentionGradientTensors attention_gradients(const Tensor& q, const Tensor& k, c
   const AttentionHeads given(q, k, v, options, plan);
   return visit_floating(q.dtype(), [&]<class T>(std::type_identity<T>) {
     AttentionGradientTensors g = gradients_of<T>(false, given, {q, k, v}, rows, cotangents);
-    if (all_finite<T>(g.q) && all_finite<T>(g.k) && all_finite<T>(g.v) && all_finite<T>(g.logits) &&
-        all_finite<T>(g.sink)) {
+    if (all_finite(g.q) && all_finite(g.k) && all_finite(g.v) && all_finite(g.logits) && all_finite(g.sink)) {
       return g;
     }
     return gradients_of<T>(true, given, {q, k, v}, rows, cotangents);

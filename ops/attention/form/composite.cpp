@@ -3,11 +3,10 @@
 
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
-#include <heed/core/strided_loop.h>
 #include <heed/ops/activation.h>
+#include <heed/ops/all_finite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/attention.h>
-#include <heed/ops/attention/kernels/row_softmax.h>
 #include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/dropout.h>
@@ -70,22 +69,6 @@ Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
 }  // namespace
 
 namespace detail {
-
-bool all_finite(const Tensor& x) {
-  return visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const T* data = x.data<T>() - x.offset();
-    bool finite = true;
-    const StridedLoop<1> loop({&x.view()});
-    loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
-      if (step[0] == 1) {
-        finite = finite && kernels::all_finite(data + at[0], count);
-      } else {
-        for (std::int64_t i = 0; i < count; ++i) finite = finite && std::isfinite(data[at[0] + i * step[0]]);
-      }
-    });
-    return finite;
-  });
-}
 
 AttentionResult attention_composite(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {

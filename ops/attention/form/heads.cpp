@@ -5,9 +5,9 @@
 #include <heed/core/strided_loop.h>
 #include <heed/ops/attention/form/heads.h>
 #include <heed/ops/attention/kernels/blocks.h>
-#include <heed/ops/attention/kernels/row_softmax.h>
 #include <heed/ops/attention/kernels/scalar_row.h>
 #include <heed/ops/cast.h>
+#include <heed/ops/kernels/all_finite.h>
 
 namespace heed::detail {
 namespace {

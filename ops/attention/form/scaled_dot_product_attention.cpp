@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/check.h>
+#include <heed/ops/all_finite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/attention.h>
 #include <heed/ops/attention/form/scaled_dot_product_attention.h>

@@ -70,16 +70,6 @@ HWY_INLINE T dot_row_of(const T* a, const T* b, std::int64_t n) {
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
-template <class T>
-HWY_INLINE bool all_finite_of(const T* x, std::int64_t n) {
-  const hn::ScalableTag<T> d;
-  auto total = hn::Zero(d);  // 0 · x is NaN for NaN and infinities, else 0
-  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
-    total = hn::MulAdd(load(d, x + i, count), hn::Zero(d), total);
-  });
-  return hn::AllTrue(d, hn::Eq(total, hn::Zero(d)));
-}
-
 #define HEED_ATTENTION_FOR(T, S)                                                                      \
   void attention_row_##S(T* s, std::int64_t begin, std::int64_t end, std::int64_t n, T scale,         \
                          const T* add) {                                                              \
@@ -89,8 +79,7 @@ HWY_INLINE bool all_finite_of(const T* x, std::int64_t n) {
                              T scale, T delta) {                                                      \
     attention_vjp_row_of(p, dp, begin, end, n, scale, delta);                                         \
   }                                                                                                   \
-  T dot_row_##S(const T* a, const T* b, std::int64_t n) { return dot_row_of(a, b, n); }               \
-  bool all_finite_##S(const T* x, std::int64_t n) { return all_finite_of(x, n); }
+  T dot_row_##S(const T* a, const T* b, std::int64_t n) { return dot_row_of(a, b, n); }
 HEED_ATTENTION_FOR(float, f32)
 HEED_ATTENTION_FOR(double, f64)
 #undef HEED_ATTENTION_FOR
@@ -106,7 +95,6 @@ namespace heed::kernels {
   HWY_EXPORT(attention_row_##S);                                                                           \
   HWY_EXPORT(attention_vjp_row_##S);                                                                       \
   HWY_EXPORT(dot_row_##S);                                                                                 \
-  HWY_EXPORT(all_finite_##S);                                                                              \
   template <>                                                                                              \
   void attention_row(T* s, std::int64_t begin, std::int64_t end, std::int64_t n, T scale, const T* add) {  \
     HWY_DYNAMIC_DISPATCH(attention_row_##S)(s, begin, end, n, scale, add);                                 \
@@ -119,10 +107,6 @@ namespace heed::kernels {
   template <>                                                                                              \
   T dot_row(const T* a, const T* b, std::int64_t n) {                                                      \
     return HWY_DYNAMIC_DISPATCH(dot_row_##S)(a, b, n);                                                     \
-  }                                                                                                        \
-  template <>                                                                                              \
-  bool all_finite(const T* x, std::int64_t n) {                                                            \
-    return HWY_DYNAMIC_DISPATCH(all_finite_##S)(x, n);                                                     \
   }
 HEED_EXPORT_ATTENTION(float, f32)
 HEED_EXPORT_ATTENTION(double, f64)

@@ -18,8 +18,4 @@ void attention_vjp_row(const T* p, T* dp, std::int64_t begin, std::int64_t end, 
 template <class T>
 T dot_row(const T* a, const T* b, std::int64_t n);
 
-/// Whether all are finite.
-template <class T>
-bool all_finite(const T* x, std::int64_t n);
-
 }  // namespace heed::kernels

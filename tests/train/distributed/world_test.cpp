@@ -49,7 +49,7 @@ TEST_CASE("what is broadcast is rank 0's, whatever its strides", "[report-13][re
   Tensor a = heed::full({3, 100}, mine);
   Tensor b = heed::full({}, mine + 0.5, heed::DType::f64);
   Tensor base = heed::full({2, 5}, static_cast<double>(world().rank() + 7), heed::DType::i64);
-  const heed::nn::NamedTensors tensors = {{"a", a}, {"b", b}, {"turned", heed::transpose(base, 0, 1)}};
+  const heed::nn::NamedTensors tensors = {{"a", a}, {"b", b}, {"transposed", heed::transpose(base, 0, 1)}};
   const auto check = [&] { world().check_equal(tensors); };
   if (world().size() > 1) CHECK_THROWS_WITH(check(), Contains("a of rank 1"));
   world().broadcast(tensors);

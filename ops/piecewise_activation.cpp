@@ -1,42 +1,17 @@
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include <heed/core/check.h>
 #include <heed/core/record.h>
-#include <heed/ops/activation.h>
-#include <heed/ops/activation_more.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/elementwise.h>
 #include <heed/ops/exp_log.h>
-#include <heed/ops/power.h>
-#include <heed/ops/rounding.h>
-#include <heed/ops/slice.h>
+#include <heed/ops/piecewise_activation.h>
 #include <heed/ops/where.h>
 
 namespace heed {
 namespace {
-
-template <class T>
-T softplus_value(T v) {
-  return std::log1p(std::exp(-std::abs(v))) + (v < 0 ? T(0) : v);  // NaN takes the second branch
-}
-
-struct SoftplusVjp {
-  SavedTensor x;
-  void vjp(VjpContext& context) const {  // y = log(1 + e^x)
-    context.set(0, mul(context.cotangent(), sigmoid(context.unpack(x))));
-  }
-};
-
-struct LogSigmoidVjp {
-  SavedTensor x;
-  void vjp(VjpContext& context) const {  // y = −log(1 + e^−x)
-    context.set(0, mul(context.cotangent(), sigmoid(neg(context.unpack(x)))));
-  }
-};
 
 struct EluVjp {
   SavedTensor x;
@@ -75,49 +50,7 @@ struct HardswishVjp {
   }
 };
 
-struct SoftsignVjp {
-  SavedTensor x;
-  void vjp(VjpContext& context) const {  // y = x / (1 + |x|)
-    context.set(0, div(context.cotangent(), square(add(abs(context.unpack(x)), 1))));
-  }
-};
-
-struct Halves {
-  Tensor first, second;
-};
-
-Halves halves_of(const char* op, const Tensor& x, std::int64_t axis) {
-  check_floating(op, "x", x);
-  check_rank(op, "x", x, 1);
-  const int k = normalize_axis(op, axis, x.rank());
-  if (x.size(k) % 2 != 0) {
-    fail<ShapeError>(op, "axis does not halve", fmt::format("axis {} of {}", k, x.shape().str()),
-                     "an even size");
-  }
-  const std::int64_t n = x.size(k) / 2;
-  return {narrow(x, k, 0, n), narrow(x, k, n, n)};
-}
-
 }  // namespace
-
-Tensor softplus(const Tensor& x) {
-  check_floating("softplus", "x", x);
-  Tensor y = detail::map_floating(x, [](auto v) { return softplus_value(v); });
-  record("softplus", {&x}, y, [&] { return SoftplusVjp{save_input(x, "x")}; });
-  return y;
-}
-
-Tensor log_sigmoid(const Tensor& x) {
-  check_floating("log_sigmoid", "x", x);
-  Tensor y = detail::map_floating(x, [](auto v) { return -softplus_value(-v); });
-  record("log_sigmoid", {&x}, y, [&] { return LogSigmoidVjp{save_input(x, "x")}; });
-  return y;
-}
-
-Tensor mish(const Tensor& x) {
-  check_floating("mish", "x", x);
-  return mul(x, tanh(softplus(x)));
-}
 
 Tensor elu(const Tensor& x, double alpha) {
   check_floating("elu", "x", x);
@@ -153,23 +86,6 @@ Tensor hardswish(const Tensor& x) {
   });
   record("hardswish", {&x}, y, [&] { return HardswishVjp{save_input(x, "x")}; });
   return y;
-}
-
-Tensor softsign(const Tensor& x) {
-  check_floating("softsign", "x", x);
-  Tensor y = detail::map_floating(x, [](auto v) { return v / (1 + std::abs(v)); });
-  record("softsign", {&x}, y, [&] { return SoftsignVjp{save_input(x, "x")}; });
-  return y;
-}
-
-Tensor glu(const Tensor& x, std::int64_t axis) {
-  const Halves halves = halves_of("glu", x, axis);
-  return mul(halves.first, sigmoid(halves.second));
-}
-
-Tensor swiglu(const Tensor& x, std::int64_t axis) {
-  const Halves halves = halves_of("swiglu", x, axis);
-  return mul(silu(halves.first), halves.second);
 }
 
 }  // namespace heed

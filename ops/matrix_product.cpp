@@ -5,7 +5,7 @@
 #include <heed/core/elements.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/kernels/gemm.h>
-#include <heed/ops/product.h>
+#include <heed/ops/matrix_product.h>
 
 namespace heed::detail {
 namespace {
@@ -62,19 +62,19 @@ void product(const Tensor& a, const Tensor& b, T beta, Tensor& y) {
   const auto at_b = batch_offsets(b);
   T* out = y.mutable_data<T>();
   const auto batches = static_cast<std::int64_t>(at_a.size());
-  const kernels::Panels panels = kernels::panels_of(m, n, k);
+  const kernels::GemmParts parts = kernels::gemm_parts(m, n, k);
   const auto task = [&](std::int64_t index) {
-    const auto batch = static_cast<std::size_t>(index / panels.count());
-    kernels::gemm_panel<T>(panels, index % panels.count(), m, n, k,
-                           {ma->data + at_a[batch], ma->leading, ma->transposed},
-                           {mb->data + at_b[batch], mb->leading, mb->transposed}, beta,
-                           {out + static_cast<std::int64_t>(batch) * m * n, n});
+    const auto batch = static_cast<std::size_t>(index / parts.count());
+    kernels::gemm_part<T>(parts, index % parts.count(), m, n, k,
+                          {ma->data + at_a[batch], ma->leading, ma->transposed},
+                          {mb->data + at_b[batch], mb->leading, mb->transposed}, beta,
+                          {out + static_cast<std::int64_t>(batch) * m * n, n});
   };
   // Small products are grouped, so that a chunk is worth a thread.
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k + 1);
-  const auto grain = panels.count() > 1 ? std::int64_t{1}
-                                        : std::max<std::int64_t>(1, static_cast<std::int64_t>(0x1p20 / work));
-  parallel_for(batches * panels.count(), grain, [&](std::int64_t begin, std::int64_t end) {
+  const auto grain = parts.count() > 1 ? std::int64_t{1}
+                                       : std::max<std::int64_t>(1, static_cast<std::int64_t>(0x1p20 / work));
+  parallel_for(batches * parts.count(), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) task(i);
   });
 }

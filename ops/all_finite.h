@@ -1,0 +1,12 @@
+#pragma once
+
+#include <heed/core/tensor.h>
+
+namespace heed::detail {
+
+/// Whether no element is NaN or infinite; so it is of an undefined tensor. `find_nonfinite` of
+/// core/nonfinite.h says which one is, and takes longer.
+/// Throws    DTypeError (x not floating).
+bool all_finite(const Tensor& x);
+
+}  // namespace heed::detail
