@@ -11,6 +11,7 @@
 #include <heed/core/draw_log.h>
 #include <heed/core/record.h>
 #include <heed/core/walk.h>
+#include <heed/core/watch.h>
 
 namespace heed {
 namespace {
@@ -133,7 +134,7 @@ std::vector<Tensor> checkpoint(const TensorFunction& function, std::span<const T
   if (!function) fail<ValueError>("checkpoint", "function is empty", {}, "a function");
   for (const Tensor& x : inputs) check_defined("checkpoint", "input", x);
   const std::vector<Tensor> arguments(inputs.begin(), inputs.end());
-  if (!grad_enabled() || anomaly_mode()) return function(arguments);
+  if (!grad_enabled() || anomaly_mode() || detail::watch().open_checkpoints) return function(arguments);
   FirstRun run = run_unrecorded(function, inputs);
   std::vector<int> places;
   std::vector<Tensor*> outputs;
@@ -170,5 +171,10 @@ Tensor checkpoint(const std::function<Tensor(const Tensor&)>& function, const Te
   };
   return checkpoint(many, std::span(&input, 1))[0];
 }
+
+OpenCheckpoints::OpenCheckpoints() noexcept
+    : former_(std::exchange(detail::watch().open_checkpoints, true)) {}
+
+OpenCheckpoints::~OpenCheckpoints() { detail::watch().open_checkpoints = former_; }
 
 }  // namespace heed

@@ -14,6 +14,7 @@ namespace detail {
 /// What watches this thread's recording: nothing, but within the scopes of the guards that set it.
 struct Watch {
   bool anomaly = false;                     ///< AnomalyMode
+  bool open_checkpoints = false;            ///< OpenCheckpoints
   TapeLedger* ledger = nullptr;             ///< TapeLedger
   TapeClock* clock = nullptr;               ///< TapeClock
   TapeTrace* trace = nullptr;               ///< TapeTrace
