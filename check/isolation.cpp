@@ -17,8 +17,9 @@ using Questions = std::vector<IsolationQuestion>;
 
 // These places of x may not reach the others of y.
 template <class Rule>
-IsolationQuestion question_of(const SequenceGrid& grid, std::uint64_t number, const Rule& is_forbidden) {
-  IsolationQuestion question{.number = number, .forbidden = {}, .kept = {}};
+IsolationQuestion question_of(const SequenceGrid& grid, std::uint64_t number, bool mutual,
+                              const Rule& is_forbidden) {
+  IsolationQuestion question{.number = number, .forbidden = {}, .kept = {}, .mutual = mutual};
   for (std::int64_t i = 0; i < grid.size(); ++i) {
     question.forbidden.push_back(is_forbidden(grid.place(i)));
     question.kept.push_back(!question.forbidden.back());
@@ -117,7 +118,7 @@ IsolationResult check_causal(const SequenceModel& model, const Tensor& x, const 
   Questions questions;
   for (std::int64_t cut = 1; cut < grid.positions; ++cut) {
     questions.push_back(
-        question_of(grid, questions.size(), [&](SequencePlace p) { return p.position >= cut; }));
+        question_of(grid, questions.size(), false, [&](SequencePlace p) { return p.position >= cut; }));
   }
   return ask("check_causal", "no output hears a later position", probe, questions, options);
 }
@@ -130,7 +131,7 @@ IsolationResult check_batch_isolation(const SequenceModel& model, const Tensor& 
   Questions questions;
   for (std::int64_t sample = 0; sample < grid.samples; ++sample) {
     questions.push_back(
-        question_of(grid, questions.size(), [&](SequencePlace p) { return p.sample == sample; }));
+        question_of(grid, questions.size(), true, [&](SequencePlace p) { return p.sample == sample; }));
   }
   return ask("check_batch_isolation", "no output hears another sample", probe, questions, options);
 }
@@ -145,7 +146,7 @@ IsolationResult check_padding(const SequenceModel& model, const Tensor& x, const
   const auto is_padding = [&](SequencePlace p) {
     return p.position >= length[static_cast<std::size_t>(p.sample)];
   };
-  const IsolationQuestion question = question_of(grid, 0, is_padding);
+  const IsolationQuestion question = question_of(grid, 0, false, is_padding);
   const auto padded = std::count(question.forbidden.begin(), question.forbidden.end(), true);
   check_value(padded > 0 && padded < grid.size(), "check_padding", "places of padding", std::int64_t{padded},
               "at least 1, and not all");
@@ -175,7 +176,7 @@ IsolationResult check_documents(const SequenceModel& model, const Tensor& x, con
   Questions questions;
   for (const std::int64_t document : documents) {
     questions.push_back(
-        question_of(grid, questions.size(), [&](SequencePlace p) { return id_at(p) == document; }));
+        question_of(grid, questions.size(), true, [&](SequencePlace p) { return id_at(p) == document; }));
   }
   return ask("check_documents", "no output hears another document", probe, questions, options);
 }

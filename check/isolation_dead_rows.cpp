@@ -71,6 +71,7 @@ DeadRows dead_queries(const TracedResult& query, const TracedResult& result,
 }  // namespace
 
 DeadRows find_dead_rows(const IsolationProbe& probe, const Places& alive) {
+  if (probe.draws()) return {};
   const Tensor other = probe.moved(Plant::other, 0, alive);
   DeadRows dead = dead_rows_of_output(probe, alive, other);
   if (dead.count > 0) return dead;

@@ -38,6 +38,7 @@ struct IsolationQuestion {
   std::uint64_t number = 0;  ///< random replacements follow from it
   Places forbidden;
   Places kept;
+  bool mutual = false;  ///< the kept places may not reach the forbidden ones either
 };
 
 /// Number of the first place that is set; 0 where none is.

@@ -9,6 +9,7 @@
 #include <heed/check/isolation_probe.h>
 #include <heed/core/backward.h>
 #include <heed/core/check.h>
+#include <heed/core/draw_log.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/random.h>
@@ -137,6 +138,13 @@ Tensor IsolationProbe::run(const Tensor& x) const {
   return model_(x);
 }
 
+bool IsolationProbe::draws() const {
+  DrawLog log;
+  const RecordDraws recording(log);
+  run(x_);
+  return !log.empty();
+}
+
 Tensor IsolationProbe::replacement(std::uint64_t number, double size) const {
   Generator generator(options_.seed + 2 * number);
   if (!is_floating(x_.dtype())) return other_tokens(x_, options_.vocab_size, generator);
@@ -259,7 +267,7 @@ IsolationLeak IsolationProbe::first_leak(IsolationWay way, const IsolationQuesti
     const Places reached = heard(plant, question, question.forbidden);
     if (!any(reached)) continue;
     const SequencePlace to = grid_.place(first_of(reached));
-    const IsolationQuestion only{question.number, question.forbidden, grid_.only(to)};
+    const IsolationQuestion only{question.number, question.forbidden, grid_.only(to), question.mutual};
     const std::int64_t from = first_that_is_enough(
         question.forbidden, [&](const Places& some) { return any(heard(plant, only, some)); });
     return {grid_.place(from), to, plant};

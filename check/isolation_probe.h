@@ -39,6 +39,8 @@ class IsolationProbe {
   const SequenceModel& model() const { return model_; }
   /// The recorded run at x; its y may have no history.
   const Trace& trace() const { return trace_; }
+  /// Whether the model draws random numbers.
+  bool draws() const;
   /// x with other values in these places.
   Tensor moved(Plant plant, std::uint64_t number, const Places& places) const;
   /// The places of y that the same model gives other bits for this x.

@@ -19,14 +19,24 @@ std::string scope_of(const Node& node) { return node.scope() == nullptr ? "" : n
 class CarrierSearch {
  public:
   CarrierSearch(const IsolationProbe& probe, const IsolationQuestion& question, const IsolationLeak& leak)
-      : probe_(probe), trace_(probe.trace()), leak_(leak) {
-    const auto changes = [&](Plant plant, const Places& places) {
-      return changes_by(probe.model(), probe.moved(plant, question.number, places), trace_);
+      : probe_(probe), trace_(probe.trace()), leak_(leak), mutual_(question.mutual) {
+    const auto changes = [&](Plant plant, std::uint64_t number, const Places& places) {
+      return changes_by(probe.model(), probe.moved(plant, number, places), trace_);
     };
     const Plant own = leak.plant == Plant::nan ? Plant::other : leak.plant;
-    hears_from_ = changes(leak.plant, probe.grid().only(leak.from));
-    hears_forbidden_ = changes(leak.plant, question.forbidden);
-    hears_to_ = changes(own, probe.grid().only(leak.to));
+    hears_from_ = changes(leak.plant, question.number, probe.grid().only(leak.from));
+    hears_to_ = changes(own, question.number, probe.grid().only(leak.to));
+    Places forbidden = question.forbidden;
+    for (std::size_t p = 0; p < forbidden.size(); ++p) {
+      const bool same_sample = probe.grid().place(static_cast<std::int64_t>(p)).sample == leak.from.sample;
+      forbidden[p] = forbidden[p] && same_sample;
+    }
+    hears_forbidden_ = changes(leak.plant, question.number, forbidden);
+    // A maximum or a comparison answers to some values alone.
+    for (int again = 1; leak.plant != Plant::nan && again <= more_replacements; ++again) {
+      const Plant plant = again % 2 == 0 ? leak.plant : Plant::large;
+      join(hears_forbidden_, changes(plant, question.number + static_cast<std::uint64_t>(again), forbidden));
+    }
     read_by_to();
   }
 
@@ -39,8 +49,8 @@ class CarrierSearch {
       for (std::size_t r = 0; r < trace_.results.size(); ++r) {
         const std::vector<std::int64_t> elements = leaking_elements(hears[r], r);
         if (elements.empty()) continue;
-        const bool at_home =
-            own_token_is_heard ? clean_[r] : is_at_home(trace_.results[r].value.shape(), elements);
+        const bool at_home = own_token_is_heard ? clean_[r] && !mixes(elements, r)
+                                                : is_at_home(trace_.results[r].value.shape(), elements);
         if (!at_home) return {trace_.results[r].node->op(), scope_of(*trace_.results[r].node)};
       }
     }
@@ -48,6 +58,24 @@ class CarrierSearch {
   }
 
  private:
+  static constexpr int more_replacements = 11;
+
+  static void join(std::vector<TracedChange>& changes, const std::vector<TracedChange>& more) {
+    for (std::size_t r = 0; r < changes.size(); ++r) {
+      if (!changes[r].comparable || !more[r].comparable) continue;
+      for (std::size_t e = 0; e < more[r].elements.size(); ++e) {
+        if (more[r].elements[e]) changes[r].elements[e] = true;
+      }
+    }
+  }
+
+  // Where neither side may hear the other, no element may hear both.
+  bool mixes(const std::vector<std::int64_t>& elements, std::size_t r) const {
+    return mutual_ && hears_to_[r].comparable &&
+           std::any_of(elements.begin(), elements.end(),
+                       [&](std::int64_t e) { return hears_to_[r].elements[static_cast<std::size_t>(e)]; });
+  }
+
   // Elements with a derivative of y at `to`, and those that are clean.
   void read_by_to() {
     const Places to = probe_.grid().only(leak_.to);
@@ -160,6 +188,7 @@ class CarrierSearch {
   const IsolationProbe& probe_;
   const Trace& trace_;
   IsolationLeak leak_;
+  bool mutual_;
   std::vector<TracedChange> hears_from_;
   std::vector<TracedChange> hears_forbidden_;
   std::vector<TracedChange> hears_to_;
