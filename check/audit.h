@@ -30,7 +30,8 @@ struct AuditFinding {
 };
 
 struct AuditOptions {
-  /// Leaves that are known to be on the tape beside the parameters: inputs that require grad, parameters of others.
+  /// Leaves that are known to be on the tape beside the parameters: inputs that require grad, parameters of
+  /// others.
   std::vector<Tensor> known = {};
 };
 
@@ -45,12 +46,12 @@ struct AuditReport {
   std::string to_json() const;
 };
 
-/// Looks at the gradient of a loss with respect to every parameter of a module: is there a path at all, is it more than
-/// zero, is it finite, and is every parameter an array of its own. The same of the parts that modules name, such as q, k
-/// and v in one weight and its heads, and of the rows that an embedding looked up. And is every leaf on the tape among
-/// the parameters. Stores no gradient; the loss can be walked again.
-/// Throws  GradError (loss without history, or freed), ShapeError (loss of several elements; blocks that do not add up to
-///         their axis).
+/// Looks at the gradient of a loss with respect to every parameter of a module: is there a path at all, is it
+/// more than zero, is it finite, and is every parameter an array of its own. The same of the parts that
+/// modules name, such as q, k and v in one weight and its heads, and of the rows that an embedding looked up.
+/// And is every leaf on the tape among the parameters. Stores no gradient; the loss can be walked again.
+/// Throws  GradError (loss without history, or freed), ShapeError (loss of several elements; blocks that do
+///         not add up to their axis).
 AuditReport audit(const Tensor& loss, const nn::Module& module, const AuditOptions& options = {});
 
 }  // namespace heed::check

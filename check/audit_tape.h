@@ -15,8 +15,8 @@ struct TapeLeaf {
 /// The leaves that a result depends on.
 std::vector<TapeLeaf> leaves_on_tape(const Tensor& result);
 
-/// Which rows of a table embeddings on the tape of a result looked up; empty where none did. Rows of a padding index do not
-/// count.
+/// Which rows of a table embeddings on the tape of a result looked up; empty where none did. Rows of a
+/// padding index do not count.
 std::vector<bool> rows_looked_up(const Tensor& result, const Tensor& table);
 
 }  // namespace heed::check

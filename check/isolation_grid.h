@@ -16,7 +16,8 @@ struct SequenceAxes {
 /// One flag a place.
 using Places = std::vector<bool>;
 
-/// Samples and positions of a batch of sequences. A place is one position of one sample; they are numbered sample by sample.
+/// Samples and positions of a batch of sequences. A place is one position of one sample; they are numbered
+/// sample by sample.
 struct SequenceGrid {
   std::int64_t samples = 0;
   std::int64_t positions = 0;

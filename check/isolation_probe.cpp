@@ -201,8 +201,8 @@ Places IsolationProbe::zero_places() const {
   return places;
 }
 
-// The kept places of y that change with `places` of x. Where the planted values are large and finite, a result that is not
-// finite says that something overflowed, and not that it was heard.
+// The kept places of y that change with `places` of x. Where the planted values are large and finite, a
+// result that is not finite says that something overflowed, and not that it was heard.
 Places IsolationProbe::heard(Plant plant, const IsolationQuestion& question, const Places& places) const {
   const Tensor y = run(moved(plant, question.number, places));
   const std::vector<bool> differs = differing(plain_, y);
@@ -217,7 +217,8 @@ Places IsolationProbe::heard(Plant plant, const IsolationQuestion& question, con
   return heard;
 }
 
-// The forbidden places of x where the vector-Jacobian product of the kept places of y is not zero; NaN is not either.
+// The forbidden places of x where the vector-Jacobian product of the kept places of y is not zero; NaN is not
+// either.
 Places IsolationProbe::gradient_places(const Places& kept, const Places& forbidden) const {
   std::vector<Tensor> inputs;
   for (const IsolationSource& source : sources_) inputs.push_back(source.tensor);

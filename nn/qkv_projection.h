@@ -34,8 +34,8 @@ class QkvProjection final : public Module {
   /// Inputs that are one tensor share one product.
   Result operator()(const Tensor& query, const Tensor& key, const Tensor& value) const;
 
-  /// Names q, k and v in the weight and the bias. The bias of the keys is none of them: it moves all logits of a query
-  /// alike, and its gradient is zero.
+  /// Names q, k and v in the weight and the bias. The bias of the keys is none of them: it moves all logits
+  /// of a query alike, and its gradient is zero.
   void visit_blocks(MemberVisitor& visitor) const;
 
   Tensor weight;
