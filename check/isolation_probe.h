@@ -1,47 +1,29 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <heed/check/isolation.h>
+#include <heed/check/isolation_grid.h>
+#include <heed/check/isolation_sources.h>
+#include <heed/check/isolation_trace.h>
 
 namespace heed::check {
 
-/// Samples and positions of a batch of sequences.
-struct SequenceGrid {
-  std::int64_t samples = 0;
-  std::int64_t positions = 0;
-  int time_axis = 1;
+/// How some places of x get other values.
+enum class Plant { nan, other, large };
 
-  std::int64_t size() const { return samples * positions; }
-  /// Number, sample by sample, of the place that an element of a tensor belongs to, by its row-major index.
-  std::int64_t place_of(const Shape& shape, std::int64_t element) const;
-  SequencePlace place(std::int64_t number) const { return {number / positions, number % positions}; }
-};
-
-/// One flag a place.
-using Places = std::vector<bool>;
-
-/// What of x may not reach what of y.
-struct IsolationQuestion {
-  Places forbidden;
-  Places kept;
-};
-
-/// Where gradients of a model begin: a leaf x, or what it looked up for token ids.
-struct IsolationSource {
-  Tensor tensor;
-  Shape shape;  ///< its elements in row-major order are those of a sequence of this shape
+/// One place of x that reaches one of y, and the values that show it.
+struct IsolationLeak {
+  SequencePlace from;
+  SequencePlace to;
+  Plant plant;
 };
 
 /// A model at one x, ready to be asked.
 class IsolationProbe {
  public:
-  /// Throws    ShapeError, DTypeError. Both name `check`.
+  /// Throws    ShapeError, DTypeError, ValueError. All name `check`.
   IsolationProbe(std::string check, const SequenceModel& model, const Tensor& x,
                  const IsolationOptions& options);
 
@@ -51,32 +33,42 @@ class IsolationProbe {
   /// Why this way cannot be taken; empty if it can.
   std::string obstacle(IsolationWay way) const;
   bool leaks(IsolationWay way, const IsolationQuestion& question) const;
-  /// One place of x that reaches one of y, as (from, to), of a question that leaks this way.
-  std::pair<SequencePlace, SequencePlace> first_pair(IsolationWay way,
-                                                     const IsolationQuestion& question) const;
+  /// The first pair of a question that leaks this way.
+  IsolationLeak first_leak(IsolationWay way, const IsolationQuestion& question) const;
 
-  /// y as recorded, for a look at its tape; may have no history.
-  const Tensor& recorded() const { return recorded_; }
-  const std::vector<IsolationSource>& sources() const { return sources_; }
-  /// Random normal on the places, 0 elsewhere, of the dtype of `like`.
-  Tensor noise_on(const Places& places, const Shape& shape, DType dtype) const;
+  const SequenceModel& model() const { return model_; }
+  /// The recorded run at x; its y may have no history.
+  const Trace& trace() const { return trace_; }
+  /// Whether the model draws random numbers.
+  bool draws() const;
+  /// x with other values in these places.
+  Tensor moved(Plant plant, std::uint64_t number, const Places& places) const;
+  /// The places of y that the same model gives other bits for this x.
+  Places changed_places(const Tensor& x) const;
+  /// The places of y where every element is zero.
+  Places zero_places() const;
+  /// A cotangent of y: random normal on the places, 0 elsewhere.
+  Tensor noise_on(const Places& places) const;
 
  private:
   Tensor run(const Tensor& x) const;
-  Tensor on(const Places& places, const Tensor& inside, const Tensor& outside) const;
-  bool output_changes(const Tensor& x, const Places& kept) const;
-  bool gradient_reaches(const IsolationQuestion& question) const;
-  void record_once();
+  Tensor replacement(std::uint64_t number, double size) const;
+  Places heard(Plant plant, const IsolationQuestion& question, const Places& places) const;
+  Places gradient_places(const Places& kept, const Places& forbidden) const;
+  std::vector<Plant> plants_of(IsolationWay way) const;
+  IsolationLeak first_leak_by_gradient(const IsolationQuestion& question) const;
 
   std::string check_;
   const SequenceModel& model_;
   Tensor x_;
-  std::uint64_t seed_;
+  IsolationOptions options_;
+  SequenceAxes x_axes_;
+  SequenceAxes y_axes_;
   SequenceGrid grid_;
-  Tensor replacement_;         // an x that differs everywhere
-  std::vector<double> plain_;  // elements of y
-  Shape shape_;                // of y
-  Tensor recorded_;
+  double size_ = 1;  // root mean square of a floating x
+  Tensor plain_;     // y
+  Tensor noise_;     // a random cotangent of y
+  Trace trace_;
   std::vector<IsolationSource> sources_;
 };
 

@@ -1,145 +1,209 @@
 #include <algorithm>
-#include <unordered_set>
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <heed/check/function.h>
 #include <heed/check/isolation_tape.h>
 #include <heed/core/backward.h>
-#include <heed/core/error.h>
-#include <heed/core/factory.h>
-#include <heed/core/grad_mode.h>
-#include <heed/core/node.h>
-#include <heed/core/random.h>
 #include <heed/core/scope.h>
 
 namespace heed::check {
 namespace {
 
-using Tensors = std::vector<Tensor>;
+std::string scope_of(const Node& node) { return node.scope() == nullptr ? "" : node.scope()->path(); }
 
-Tensors tensors_of(const std::vector<IsolationSource>& sources) {
-  Tensors tensors;
-  for (const IsolationSource& source : sources) tensors.push_back(source.tensor);
-  return tensors;
-}
-
-// J v of every result, v random on the forbidden places; undefined where nothing arrives. The vector-Jacobian product
-// Σ J_rᵀ u_r of all results r is linear in each u_r, and its derivative by u_r along v is J_r v: two walks for the whole
-// tape.
-Tensors derivatives_of(const Tensors& results, const IsolationProbe& probe, const Places& forbidden) {
-  Generator generator(1);
-  Tensors u;
-  for (const Tensor& r : results) u.push_back(randn(r.shape(), generator, r.dtype()).set_requires_grad());
-  const GradMode mode(true);
-  const Tensors products = grad(results, tensors_of(probe.sources()),
-                                {.grad_outputs = u, .create_graph = true, .allow_unused = true});
-  Tensors outputs;
-  Tensors directions;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    if (!products[i].requires_grad()) continue;
-    const IsolationSource& source = probe.sources()[i];
-    Tensor v = probe.noise_on(forbidden, source.shape, source.tensor.dtype());
-    if (v.shape() != products[i].shape()) v = view_of(v, contiguous_view(products[i].shape()));
-    outputs.push_back(products[i]);
-    directions.push_back(std::move(v));
+// What is known about the elements of each result.
+class CarrierSearch {
+ public:
+  CarrierSearch(const IsolationProbe& probe, const IsolationQuestion& question, const IsolationLeak& leak)
+      : probe_(probe), trace_(probe.trace()), leak_(leak), mutual_(question.mutual) {
+    const auto changes = [&](Plant plant, std::uint64_t number, const Places& places) {
+      return changes_by(probe.model(), probe.moved(plant, number, places), trace_);
+    };
+    const Plant own = leak.plant == Plant::nan ? Plant::other : leak.plant;
+    hears_from_ = changes(leak.plant, question.number, probe.grid().only(leak.from));
+    hears_to_ = changes(own, question.number, probe.grid().only(leak.to));
+    Places forbidden = question.forbidden;
+    for (std::size_t p = 0; p < forbidden.size(); ++p) {
+      const bool same_sample = probe.grid().place(static_cast<std::int64_t>(p)).sample == leak.from.sample;
+      forbidden[p] = forbidden[p] && same_sample;
+    }
+    hears_forbidden_ = changes(leak.plant, question.number, forbidden);
+    // A maximum or a comparison answers to some values alone.
+    for (int again = 1; leak.plant != Plant::nan && again <= more_replacements; ++again) {
+      const Plant plant = again % 2 == 0 ? leak.plant : Plant::large;
+      join(hears_forbidden_, changes(plant, question.number + static_cast<std::uint64_t>(again), forbidden));
+    }
+    read_by_to();
   }
-  return grad(outputs, u, {.grad_outputs = directions, .allow_unused = true});
-}
 
-// Row-major indices of the elements that take part in the leak.
-std::vector<std::int64_t> leaking_elements(const Tensor& derivative, const Tensor& cotangent) {
-  std::vector<std::int64_t> elements;
-  if (!derivative.defined() || !cotangent.defined()) return elements;
-  const std::vector<double> in = numbers_of(derivative);
-  const std::vector<double> out = numbers_of(cotangent);
-  for (std::size_t e = 0; e < in.size(); ++e) {
-    if (in[e] != 0 && out[e] != 0) elements.push_back(static_cast<std::int64_t>(e));
+  CarryingOp find() {
+    join_siblings();
+    const bool own_token_is_heard =
+        leaf_is_clean_ || std::find(clean_.begin(), clean_.end(), true) != clean_.end();
+    for (const bool from_alone : {true, false}) {
+      const auto& hears = from_alone ? hears_from_ : hears_forbidden_;
+      for (std::size_t r = 0; r < trace_.results.size(); ++r) {
+        const std::vector<std::int64_t> elements = leaking_elements(hears[r], r);
+        if (elements.empty()) continue;
+        const bool at_home = own_token_is_heard ? clean_[r] && !mixes(elements, r)
+                                                : is_at_home(trace_.results[r].value.shape(), elements);
+        if (!at_home) return {trace_.results[r].node->op(), scope_of(*trace_.results[r].node)};
+      }
+    }
+    return {};
   }
-  return elements;
-}
 
-// Which indices of an axis are those where the leak starts, in the sample or among its positions; empty if the axis does
-// not count them. An axis may hold all places, or a few positions more, such as extra keys.
-std::vector<bool> indices_at_home(const Shape& shape, int axis, const SequenceGrid& grid,
-                                  const Places& forbidden, std::int64_t sample, bool across_samples) {
-  const std::int64_t size = shape[axis];
-  const bool holds_samples = size == grid.samples || (axis == 0 && size % grid.samples == 0);
-  if (across_samples ? !holds_samples : size < grid.positions) return {};
-  std::vector<bool> home(static_cast<std::size_t>(size));
-  for (std::int64_t i = 0; i < size; ++i) {
-    const std::int64_t position = size % grid.positions == 0 ? i % grid.positions : i;
-    home[static_cast<std::size_t>(i)] =
-        across_samples ? i / (size / grid.samples) == sample
-                       : position < grid.positions &&
-                             forbidden[static_cast<std::size_t>(sample * grid.positions + position)];
+ private:
+  static constexpr int more_replacements = 11;
+
+  static void join(std::vector<TracedChange>& changes, const std::vector<TracedChange>& more) {
+    for (std::size_t r = 0; r < changes.size(); ++r) {
+      if (!changes[r].comparable || !more[r].comparable) continue;
+      for (std::size_t e = 0; e < more[r].elements.size(); ++e) {
+        if (more[r].elements[e]) changes[r].elements[e] = true;
+      }
+    }
   }
-  return home;
-}
+
+  // Where neither side may hear the other, no element may hear both.
+  bool mixes(const std::vector<std::int64_t>& elements, std::size_t r) const {
+    return mutual_ && hears_to_[r].comparable &&
+           std::any_of(elements.begin(), elements.end(),
+                       [&](std::int64_t e) { return hears_to_[r].elements[static_cast<std::size_t>(e)]; });
+  }
+
+  // Elements with a derivative of y at `to`, and those that are clean.
+  void read_by_to() {
+    const Places to = probe_.grid().only(leak_.to);
+    Places others = to;
+    others.flip();
+    const auto gradients = derivatives_of(to);
+    const auto by_others = derivatives_of(others);
+    for (std::size_t r = 0; r < trace_.results.size(); ++r) {
+      read_.push_back(nonzero(gradients[r]));
+      clean_.push_back(has_clean_element(r, above_rounding(by_others[r])));
+    }
+    if (trace_.leaf.requires_grad()) leaf_is_clean_ = leaf_reads(gradients.back());
+  }
+
+  // Of y at some places by each result, and by the leaf if there is one.
+  std::vector<Tensor> derivatives_of(const Places& places) const {
+    std::vector<Tensor> inputs;
+    for (const TracedResult& result : trace_.results) inputs.push_back(result.handle());
+    if (trace_.leaf.requires_grad()) inputs.push_back(trace_.leaf);
+    return grad(std::span(&trace_.y, 1), inputs,
+                {.grad_outputs = {probe_.noise_on(places)}, .retain_graph = true, .allow_unused = true});
+  }
+
+  static std::vector<bool> nonzero(const Tensor& gradient) {
+    std::vector<bool> flags;
+    if (!gradient.defined()) return flags;
+    for (const double v : numbers_of(gradient)) flags.push_back(v != 0);
+    return flags;
+  }
+
+  // More than rounding leaves beside the largest element, where zero is right.
+  static std::vector<bool> above_rounding(const Tensor& gradient) {
+    std::vector<bool> flags;
+    if (!gradient.defined()) return flags;
+    const std::vector<double> values = numbers_of(gradient);
+    double largest = 0;
+    for (const double v : values) largest = std::max(largest, std::abs(v));
+    for (const double v : values)
+      flags.push_back(!(std::abs(v) <= 64 * epsilon_of(gradient.dtype()) * largest));
+    return flags;
+  }
+
+  // Whether y at `to` reads x there.
+  bool leaf_reads(const Tensor& gradient) const {
+    if (!gradient.defined()) return false;
+    const Places own = probe_.grid().only(leak_.to);
+    const std::vector<bool> moved = differing(trace_.leaf.detach(), probe_.moved(Plant::other, 0, own));
+    const std::vector<bool> read = nonzero(gradient);
+    for (std::size_t e = 0; e < read.size(); ++e) {
+      if (read[e] && moved[e]) return true;
+    }
+    return false;
+  }
+
+  // An element that follows from x at `to` and from nothing forbidden, and that y at `to` reads, or nobody.
+  bool has_clean_element(std::size_t r, const std::vector<bool>& by_others) const {
+    const TracedChange& own = hears_to_[r];
+    const TracedChange& forbidden = hears_forbidden_[r];
+    if (!own.comparable || !forbidden.comparable) return false;
+    for (std::size_t e = 0; e < own.elements.size(); ++e) {
+      const bool is_read = !read_[r].empty() && read_[r][e];
+      const bool belongs_to_others = !is_read && !by_others.empty() && by_others[e];
+      if (own.elements[e] && !forbidden.elements[e] && !belongs_to_others) return true;
+    }
+    return false;
+  }
+
+  // In a loop over positions each result is one row of many: they are looked at together.
+  void join_siblings() {
+    std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::size_t>> families;
+    for (std::size_t r = 0; r < trace_.results.size(); ++r) {
+      const TracedResult& result = trace_.results[r];
+      families[{result.node->op(), scope_of(*result.node), result.value.shape().str()}].push_back(r);
+    }
+    for (const auto& [key, family] : families) {
+      if (static_cast<std::int64_t>(family.size()) < probe_.grid().positions - 1) continue;
+      const bool one_is_clean =
+          std::any_of(family.begin(), family.end(), [&](std::size_t r) { return clean_[r]; });
+      for (const std::size_t r : family) clean_[r] = one_is_clean;
+    }
+  }
+
+  std::vector<std::int64_t> leaking_elements(const TracedChange& hears, std::size_t r) const {
+    std::vector<std::int64_t> elements;
+    if (!hears.comparable) return elements;
+    for (std::size_t e = 0; e < read_[r].size(); ++e) {
+      if (read_[r][e] && hears.elements[e]) elements.push_back(static_cast<std::int64_t>(e));
+    }
+    return elements;
+  }
+
+  // Whether some axis shows all elements where the leak starts: at its position, or in its sample.
+  bool is_at_home(const Shape& shape, const std::vector<std::int64_t>& elements) const {
+    const SequenceGrid& grid = probe_.grid();
+    const bool across_samples = leak_.from.sample != leak_.to.sample;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      const std::int64_t size = shape[axis];
+      const bool counts = across_samples ? size % grid.samples == 0 : size >= grid.positions;
+      if (!counts || size == 0) continue;
+      const auto is_there = [&](std::int64_t element) {
+        const std::int64_t index = position_of(shape, element)[axis];
+        if (across_samples) return index / (size / grid.samples) == leak_.from.sample;
+        return (size % grid.positions == 0 ? index % grid.positions : index) == leak_.from.position;
+      };
+      if (std::all_of(elements.begin(), elements.end(), is_there)) return true;
+    }
+    return false;
+  }
+
+  const IsolationProbe& probe_;
+  const Trace& trace_;
+  IsolationLeak leak_;
+  bool mutual_;
+  std::vector<TracedChange> hears_from_;
+  std::vector<TracedChange> hears_forbidden_;
+  std::vector<TracedChange> hears_to_;
+  std::vector<std::vector<bool>> read_;  // empty where y at `to` does not depend on the result
+  std::vector<bool> clean_;              // whether an element is as it should be
+  bool leaf_is_clean_ = false;
+};
 
 }  // namespace
 
-std::vector<Tensor> results_on_tape(const Tensor& y) {
-  std::vector<Ref<Node>> nodes{y.impl()->node};
-  std::unordered_set<const Node*> seen{nodes[0].get()};
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Ref<Node> node = nodes[i];
-    for (const Edge& edge : node->edges()) {
-      const bool is_result = edge.node && !edge.node->is_leaf();
-      if (is_result && seen.insert(edge.node.get()).second) nodes.push_back(edge.node);
-    }
-  }
-  std::stable_sort(nodes.begin(), nodes.end(),
-                   [](const Ref<Node>& a, const Ref<Node>& b) { return a->order() < b->order(); });
-  Tensors results;
-  for (const Ref<Node>& node : nodes) {
-    for (std::uint32_t i = 0; i < node->outputs().size(); ++i) {
-      const OutputMeta& meta = node->outputs()[i];
-      Tensor handle = empty(meta.shape, meta.dtype);
-      handle.impl()->node = node;
-      handle.impl()->output = i;
-      results.push_back(std::move(handle));
-    }
-  }
-  return results;
-}
-
 CarryingOp find_carrying_op(const IsolationProbe& probe, const IsolationQuestion& question,
-                            SequencePlace from, SequencePlace to) {
-  const Tensor& y = probe.recorded();
-  if (!y.requires_grad() || y.is_leaf() || probe.sources().empty()) return {};
-  const SequenceGrid& grid = probe.grid();
-  const bool across_samples = from.sample != to.sample;
-  Places forbidden = question.forbidden;
-  Places target(forbidden.size(), false);
-  target[static_cast<std::size_t>(to.sample * grid.positions + to.position)] = true;
-  for (std::size_t i = 0; i < forbidden.size(); ++i) {
-    if (grid.place(static_cast<std::int64_t>(i)).sample != from.sample) forbidden[i] = false;
-  }
-  const Tensors results = results_on_tape(y);
-  const Tensors cotangents = grad(std::span(&y, 1), results,
-                                  {.grad_outputs = {probe.noise_on(target, y.shape(), y.dtype())},
-                                   .retain_graph = true,
-                                   .allow_unused = true});
-  Tensors derivatives;
-  try {
-    derivatives = derivatives_of(results, probe, forbidden);
-  } catch (const GradError&) {
-    return {};
-  }
-  for (std::size_t r = 0; r < results.size(); ++r) {
-    const std::vector<std::int64_t> elements = leaking_elements(derivatives[r], cotangents[r]);
-    const Shape& shape = results[r].shape();
-    bool at_home = elements.empty();
-    for (int axis = 0; axis < shape.rank() && !at_home; ++axis) {
-      const auto home = indices_at_home(shape, axis, grid, forbidden, from.sample, across_samples);
-      at_home = !home.empty() && std::all_of(elements.begin(), elements.end(), [&](std::int64_t e) {
-        return home[static_cast<std::size_t>(position_of(shape, e)[axis])];
-      });
-    }
-    if (at_home) continue;
-    const Node& node = *results[r].impl()->node;
-    return {node.op(), node.scope() == nullptr ? "" : node.scope()->path()};
-  }
-  return {};
+                            const IsolationLeak& leak) {
+  const Tensor& y = probe.trace().y;
+  if (!y.requires_grad() || y.is_leaf()) return {};
+  return CarrierSearch(probe, question, leak).find();
 }
 
 }  // namespace heed::check

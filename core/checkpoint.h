@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include <heed/core/restore.h>
 #include <heed/core/tensor.h>
 
 namespace heed {
@@ -25,5 +26,16 @@ std::vector<Tensor> checkpoint(const TensorFunction& function, std::span<const T
 
 /// `checkpoint` of a function of one tensor with one result.
 Tensor checkpoint(const std::function<Tensor(const Tensor&)>& function, const Tensor& input);
+
+/// `OpenCheckpoints guard;` — while it lives, `checkpoint` on this thread calls its function and nothing
+/// more, so that the function's own operations are on the tape. For whoever looks at the tape; values and
+/// gradients are the same.
+class OpenCheckpoints {
+ public:
+  OpenCheckpoints() noexcept;
+
+ private:
+  Restore<bool> open_;
+};
 
 }  // namespace heed

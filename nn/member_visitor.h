@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,12 @@ Named<M> named(std::string_view name, M& member) {
   return {name, member};
 }
 
+/// A part of a parameter along one axis; without a name it is not looked at by itself.
+struct ParameterBlock {
+  std::string name;
+  std::int64_t size = 0;
+};
+
 /// What `Module::visit` reports its members to.
 class MemberVisitor {
  public:
@@ -41,6 +48,11 @@ class MemberVisitor {
   /// A tensor that is saved and not trained; an undefined one is passed over.
   virtual void buffer(std::string_view name, Buffer& buffer) = 0;
   virtual void child(std::string_view name, Module& child) = 0;
+  /// Parts of a parameter that mean something by themselves, such as q, k and v in one weight: sizes along an
+  /// axis that add up to it. For whoever looks at gradients part by part: others do not ask for them.
+  virtual bool asks_for_blocks() const { return false; }
+  virtual void blocks([[maybe_unused]] const Tensor& parameter, [[maybe_unused]] int axis,
+                      [[maybe_unused]] const std::vector<ParameterBlock>& blocks) {}
 
   /// A member of any kind: a Tensor is a parameter, a Buffer a buffer, a Module a child. An optional one
   /// counts when it is there, and the elements of a vector are called `name.0`, `name.1`, …

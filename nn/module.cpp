@@ -84,6 +84,31 @@ std::vector<Module::Slot> Module::slots() const {
   return slots;
 }
 
+void Module::collect_blocks(std::vector<BlockedParameter>& blocked) {
+  struct Visitor final : MemberVisitor {
+    explicit Visitor(std::vector<BlockedParameter>& b) : blocked(b) {}
+    void parameter(std::string_view, Tensor&) override {}
+    void buffer(std::string_view, Buffer&) override {}
+    void child(std::string_view, Module& child) override { child.collect_blocks(blocked); }
+    bool asks_for_blocks() const override { return true; }
+    void blocks(const Tensor& parameter, int axis, const std::vector<ParameterBlock>& parts) override {
+      if (parameter.defined()) blocked.push_back({"", parameter, axis, parts});
+    }
+    std::vector<BlockedParameter>& blocked;
+  };
+  Visitor visitor(blocked);
+  visit(visitor);
+}
+
+std::vector<BlockedParameter> Module::blocked_parameters() const {
+  std::vector<BlockedParameter> blocked;
+  const_cast<Module*>(this)->collect_blocks(blocked);
+  std::unordered_map<const TensorImpl*, std::string> paths;
+  for (const auto& [path, parameter] : named_parameters()) paths.emplace(parameter.impl(), path);
+  for (BlockedParameter& entry : blocked) entry.path = paths[entry.parameter.impl()];
+  return blocked;
+}
+
 void Module::each_child(const std::function<void(std::string_view, Module&)>& call) {
   struct Visitor final : MemberVisitor {
     explicit Visitor(const std::function<void(std::string_view, Module&)>& c) : call(c) {}

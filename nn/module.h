@@ -18,6 +18,14 @@ namespace heed::nn {
 /// Tensors under their paths, such as `blocks.0.attention.qkv.weight`, in the order of the modules.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
+/// A parameter with the names of its parts.
+struct BlockedParameter {
+  std::string path;
+  Tensor parameter;
+  int axis = 0;
+  std::vector<ParameterBlock> blocks;
+};
+
 /// Base of everything that has parameters. A module lists its members in one place, HEED_MEMBERS or `visit`,
 /// and all else follows from that list. Modules are movable, not copyable; `nn::clone` copies. Calls are
 /// const and may run in several threads.
@@ -33,6 +41,8 @@ class Module {
   NamedTensors named_parameters() const;
   /// Buffers under their paths, one that is shared once.
   NamedTensors named_buffers() const;
+  /// The parameters of which modules name parts, once for each division.
+  std::vector<BlockedParameter> blocked_parameters() const;
   /// Number of trained numbers, tied ones once.
   std::int64_t parameter_count() const;
   void zero_grad();
@@ -108,6 +118,7 @@ class Module {
   /// All slots in depth-first order, tied ones each time. Handles to be filled or read: const callers read.
   std::vector<Slot> slots() const;
   void collect(const std::string& prefix, std::vector<Slot>& slots);
+  void collect_blocks(std::vector<BlockedParameter>& blocked);
   NamedTensors distinct(bool trained) const;
   /// This module and all below it, depth first.
   std::vector<Module*> family();

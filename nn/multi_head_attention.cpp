@@ -240,11 +240,31 @@ void MultiHeadAttention::visit(MemberVisitor& visitor) {
     visitor.parameter("k_proj_weight", qkv.k_weight);
     visitor.parameter("v_proj_weight", qkv.v_weight);
     visitor.parameter("in_proj_bias", qkv.bias);
+    qkv.visit_blocks(visitor);
   } else {
     visitor.child("qkv", qkv);
   }
   visitor.members("bias_k, bias_v, q_norm, k_norm, sink", bias_k, bias_v, q_norm, k_norm, sink);
   visitor.child(torch ? "out_proj" : "out", out);
+  if (visitor.asks_for_blocks()) visit_heads(visitor);
+}
+
+// The heads of each weight.
+void MultiHeadAttention::visit_heads(MemberVisitor& visitor) const {
+  std::vector<ParameterBlock> all;
+  const auto heads_of = [&](const std::string& part, std::int64_t count) {
+    std::vector<ParameterBlock> heads;
+    for (std::int64_t h = 0; h < count; ++h) {
+      heads.push_back({fmt::format("{} of head {}", part, h), options_.head_dim});
+    }
+    all.insert(all.end(), heads.begin(), heads.end());
+    return heads;
+  };
+  visitor.blocks(qkv.q_weight, 0, heads_of("q", options_.num_heads));
+  visitor.blocks(qkv.k_weight, 0, heads_of("k", options_.num_kv_heads));
+  visitor.blocks(qkv.v_weight, 0, heads_of("v", options_.num_kv_heads));
+  visitor.blocks(qkv.weight, 0, all);
+  visitor.blocks(out.weight, 1, heads_of("out", options_.num_heads));
 }
 
 }  // namespace heed::nn

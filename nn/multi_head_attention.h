@@ -109,6 +109,7 @@ class MultiHeadAttention final : public Module {
   /// From heads to the result.
   AttentionWeights attend(Heads heads, AttentionMask mask, Generator* generator, bool need_weights) const;
   AttentionMask windowed(const AttentionMask& mask) const;
+  void visit_heads(MemberVisitor& visitor) const;
   Tensor rotated(const Tensor& heads, const Tensor& positions) const;
   void append_extra_keys(Heads& heads, AttentionMask& mask) const;
 };

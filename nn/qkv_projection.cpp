@@ -75,4 +75,17 @@ Tensor QkvProjection::own_rows(const Tensor& x, const Tensor& part_weight, Rows 
                 bias.defined() ? narrow(bias, 0, rows.begin, rows.end - rows.begin) : Tensor());
 }
 
+void QkvProjection::visit(MemberVisitor& visitor) {
+  visitor.members("weight, q_weight, k_weight, v_weight, bias", weight, q_weight, k_weight, v_weight, bias);
+  visit_blocks(visitor);
+}
+
+void QkvProjection::visit_blocks(MemberVisitor& visitor) const {
+  if (!visitor.asks_for_blocks()) return;
+  const std::int64_t query = options_.query_width;
+  const std::int64_t key = options_.key_width;
+  visitor.blocks(weight, 0, {{"q", query}, {"k", key}, {"v", key}});
+  visitor.blocks(bias, 0, {{"q", query}, {"", key}, {"v", key}});
+}
+
 }  // namespace heed::nn

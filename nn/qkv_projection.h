@@ -34,12 +34,16 @@ class QkvProjection final : public Module {
   /// Inputs that are one tensor share one product.
   Result operator()(const Tensor& query, const Tensor& key, const Tensor& value) const;
 
+  /// Names q, k and v in the weight and the bias. The bias of the keys is none of them: it moves all logits
+  /// of a query alike, and its gradient is zero.
+  void visit_blocks(MemberVisitor& visitor) const;
+
   Tensor weight;
   Tensor q_weight, k_weight, v_weight;
   Tensor bias;
 
  protected:
-  HEED_MEMBERS(weight, q_weight, k_weight, v_weight, bias)
+  void visit(MemberVisitor& visitor) override;
 
  private:
   /// First row and row after the last of one part of the packed weight and bias.

@@ -228,12 +228,20 @@ TEST_CASE("check_causal tells a weight of zero from a key that is not read") {
   };
   const IsolationResult result = check_causal(model, sequence());
   INFO(result.report());
-  REQUIRE_FALSE(result.passed);
+  REQUIRE(result.passed);
+  REQUIRE(result.warned());
+  REQUIRE(result.finding == check::IsolationFinding::weight_zero);
   REQUIRE(result.by(IsolationWay::planted_nan).leaks == 5);
   REQUIRE(result.by(IsolationWay::gradient).leaks == 0);
   REQUIRE(result.by(IsolationWay::replacement).leaks == 0);
-  REQUIRE(result.op.empty());
-  REQUIRE(result.report().find("no operation on the tape carries it there") != std::string::npos);
+  REQUIRE(result.op == "softmax");
+  REQUIRE(
+      result.report().find("check_causal: passed with a warning, the output at position 0 of sample 0 reads "
+                           "position 1 of sample 0 with weight zero: causal, not poison-proof") == 0);
+  const IsolationResult strict = check_causal(model, sequence(), {.poison_proof = true});
+  REQUIRE_FALSE(strict.passed);
+  REQUIRE_FALSE(strict.warned());
+  REQUIRE(strict.report().find("check_causal: failed, the output at position 0 of sample 0 reads ") == 0);
 }
 
 TEST_CASE("check_causal finds a leak that has no gradient") {
@@ -243,7 +251,10 @@ TEST_CASE("check_causal finds a leak that has no gradient") {
   REQUIRE_FALSE(result.passed);
   REQUIRE(result.by(IsolationWay::gradient).leaks == 0);
   REQUIRE(result.by(IsolationWay::replacement).leaks == 5);
-  REQUIRE(result.op.empty());
+  REQUIRE(result.finding == check::IsolationFinding::value);
+  REQUIRE(result.op == "add");  // the sum itself is not on the tape
+  REQUIRE(result.report().find("the first operation that has heard of it on its way there: add") !=
+          std::string::npos);
 }
 
 TEST_CASE("check_causal finds the leak of a language model in its block") {
@@ -358,9 +369,9 @@ TEST_CASE("provers refuse what they cannot check") {
       "y is [2, 5, 8]; expected equal sizes of axes 0 and 1");
   REQUIRE_THROWS_AS(check_causal(identity, zeros({2, 3}, DType::boolean)), DTypeError);
   REQUIRE_THROWS_AS(check_causal(identity, zeros({2})), ShapeError);
-  REQUIRE_THROWS_WITH(
-      check_causal(identity, sequence(), {.time_axis = 0}),
-      "check_causal: bad time_axis, time_axis is 0; expected at least 1; axis 0 counts the samples");
+  REQUIRE_THROWS_WITH(check_causal(identity, sequence(), {.time_axis = 0}),
+                      "check_causal: bad time_axis, time_axis is 0; expected at least 0, and another axis "
+                      "than that of the samples");
   REQUIRE_THROWS_WITH(check_causal(identity, sequence(1)),
                       "check_causal: bad positions of x, positions of x is 1; expected at least 2");
   REQUIRE_THROWS_WITH(check_causal(identity, zeros({1, 4}, DType::i64)),
