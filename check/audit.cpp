@@ -19,13 +19,13 @@ void add(AuditReport& report, AuditProblem problem, const std::string& parameter
   report.findings.push_back({problem, parameter, std::move(detail)});
 }
 
-void look_at(AuditReport& report, const std::string& name, const Tensor& parameter, const Tensor& gradient) {
+void examine(AuditReport& report, const std::string& name, const Tensor& parameter, const Tensor& gradient) {
   if (!gradient.defined()) return add(report, AuditProblem::no_path, name, "the loss does not depend on it");
   const std::vector<double> values = numbers_of(gradient);
   const auto bad = std::find_if(values.begin(), values.end(), [](double v) { return !std::isfinite(v); });
   if (bad != values.end()) {
     const auto count = std::count_if(bad, values.end(), [](double v) { return !std::isfinite(v); });
-    return add(report, AuditProblem::non_finite, name,
+    return add(report, AuditProblem::nonfinite, name,
                fmt::format("{} of {} elements, the first at {}: {}", count, values.size(),
                            position_of(parameter.shape(), bad - values.begin()).str(), *bad));
   }
@@ -34,7 +34,7 @@ void look_at(AuditReport& report, const std::string& name, const Tensor& paramet
   }
 }
 
-// First byte of a parameter and the byte after its last one.
+// The first byte of a parameter and the byte after its last one.
 std::pair<const std::byte*, const std::byte*> bytes_of(const Tensor& x) {
   std::int64_t first = x.offset();
   std::int64_t last = x.offset();
@@ -71,7 +71,7 @@ std::string_view name_of(AuditProblem problem) {
       return "no path";
     case AuditProblem::zero_gradient:
       return "zero gradient";
-    case AuditProblem::non_finite:
+    case AuditProblem::nonfinite:
       return "not finite";
     case AuditProblem::aliased:
       break;
@@ -95,7 +95,7 @@ AuditReport audit(const Tensor& loss, const nn::Module& module) {
   const auto gradients = heed::grad(outputs, wanted, {.retain_graph = true, .allow_unused = true});
   std::size_t k = 0;
   for (const auto& [name, parameter] : parameters) {
-    if (parameter.requires_grad()) look_at(report, name, parameter, gradients[k++]);
+    if (parameter.requires_grad()) examine(report, name, parameter, gradients[k++]);
   }
   look_for_aliases(report, parameters);
   return report;

@@ -13,8 +13,8 @@ namespace heed::check {
 enum class AuditProblem {
   no_path,        ///< the loss does not depend on the parameter
   zero_gradient,  ///< the gradient is exactly zero in every element
-  non_finite,     ///< the gradient holds a NaN or an infinity
-  aliased,        ///< two parameters share elements without being one: an update of one changes the other
+  nonfinite,      ///< the gradient has a NaN or an infinity
+  aliased,        ///< two different parameters share elements: an update of one changes the other
 };
 std::string_view name_of(AuditProblem problem);
 
@@ -26,17 +26,19 @@ struct AuditFinding {
 
 struct AuditReport {
   bool passed = true;
-  std::int64_t parameters = 0;  ///< looked at; a tied one is one
-  std::int64_t frozen = 0;      ///< among them, those that ask for no gradient
+  std::int64_t parameters = 0;  ///< examined; a tied parameter counts once
+  std::int64_t frozen = 0;      ///< those among them that do not require grad
   std::vector<AuditFinding> findings;
-  /// One sentence, then one line a finding.
+  /// One sentence, then one line for each finding.
   std::string report() const;
   std::string to_json() const;
 };
 
-/// Looks at the gradient of a loss with respect to every parameter of a module: is there a path at all, is it more than
-/// zero, is it finite, and is every parameter an array of its own. Stores no gradient; the loss can be walked again.
-/// Throws  GradError (loss without history, or freed), ShapeError (loss of several elements).
+/// Examines the gradient of a loss with respect to every parameter of a module: is there a path from the
+/// parameter to the loss, is the gradient nonzero and finite, and does every parameter have memory of its
+/// own? Stores no gradient, and the loss can still be walked backward afterwards.
+/// Throws    GradError (the loss has no history, or its graph was freed), ShapeError (the loss
+///           has several elements).
 AuditReport audit(const Tensor& loss, const nn::Module& module);
 
 }  // namespace heed::check
