@@ -1,5 +1,6 @@
-// Causal attention in GFLOP/s, counted on the open half: 2·B·H·T²·D forward, 2.5 times that backward; and as a share of
-// the FMA peak of the threads used, measured just before. The textbook form runs beside it in the same program.
+// Causal attention in GFLOP/s, counting only the pairs that the mask allows (about half): 2·B·H·T²·D
+// operations forward and 2.5 times that backward. Also as a share of the peak rate of fused multiply-adds
+// of the threads used, measured just before. The textbook form is measured in the same program.
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -29,7 +30,7 @@ struct Operands {
   Tensor q, k, v, cotangent;
 };
 
-// The batch keeps the work of a round alike at every length.
+// The batch size keeps the work of a round about equal at every length.
 Operands operands(std::int64_t time, bool grad, std::int64_t kv_heads = heads) {
   const std::int64_t batch = std::max<std::int64_t>(1, 4096 / time);
   Generator generator(1);
@@ -39,7 +40,7 @@ Operands operands(std::int64_t time, bool grad, std::int64_t kv_heads = heads) {
   return {make(heads), make(kv_heads), make(kv_heads), randn({batch, heads, time, head_size}, generator)};
 }
 
-// `open`: open pairs of one head, counted as two products of 2·D operations.
+// `open`: number of pairs of one head that the mask allows; each counts for two products of 2·D operations.
 void report(benchmark::State& state, const Tensor& q, double open, double factor, double peak) {
   const double flop = 4.0 * static_cast<double>(q.size(0) * q.size(1) * q.size(3)) * open * factor;
   const double total = static_cast<double>(state.iterations()) * flop * 1e-9;
@@ -76,7 +77,7 @@ void textbook(benchmark::State& state) {
   report(state, x.q, half(state.range(0)), 1, peak);
 }
 
-// Options beside the plain causal form, on one thread at T = 1024.
+// Options compared with plain causal attention, on one thread at T = 1024.
 void option(benchmark::State& state, const char* name, bool both) {
   set_num_threads(1);
   const std::int64_t time = state.range(0);
@@ -112,7 +113,7 @@ void option(benchmark::State& state, const char* name, bool both) {
   run(state, options, both, kv_heads, open);
 }
 
-// A window of 256 at growing lengths: the time per key should stay.
+// An attention window of 256 at growing lengths: the time per key should stay constant.
 void window(benchmark::State& state) {
   set_num_threads(1);
   const std::int64_t time = state.range(0);
@@ -142,7 +143,7 @@ void decode(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * 2 * k.numel() * 4);
 }
 
-// Bytes beyond operands, results and gradients at the worst moment.
+// The largest number of bytes in use beyond operands, results and gradients.
 void memory(benchmark::State& state) {
   set_num_threads(1);
   const std::int64_t time = state.range(0);

@@ -1,4 +1,5 @@
-// Products at the shapes of a training step, in GFLOP/s; the square ones show the ceiling of the BLAS in the same run.
+// Matrix products at the shapes of a training step, in GFLOP/s; the square ones show the best rate of the
+// BLAS in the same run.
 #include <benchmark/benchmark.h>
 
 #include <heed/core/parallel.h>
@@ -21,7 +22,7 @@ double flop_of(const benchmark::State& state) {
          static_cast<double>(state.range(2));
 }
 
-// x [m, k] Wᵀ, W [n, k]: forward of a linear layer.
+// x [m, k] Wᵀ, W [n, k]: the forward of a linear layer.
 void linear_forward(benchmark::State& state) {
   set_num_threads(static_cast<int>(state.range(3)));
   Generator generator(1);
@@ -31,7 +32,7 @@ void linear_forward(benchmark::State& state) {
   report(state, flop_of(state));
 }
 
-// dyᵀ x: gradient of the weight.
+// dyᵀ x: the gradient of the weight.
 void weight_gradient(benchmark::State& state) {
   set_num_threads(static_cast<int>(state.range(3)));
   Generator generator(1);

@@ -1,4 +1,5 @@
-// What the tape itself costs: one recorded operation on 4 elements in a chain, forward and backward, and its memory.
+// The cost of the tape itself: one recorded operation on 4 elements in a chain, forward and backward,
+// and its memory.
 #include <benchmark/benchmark.h>
 
 #include <heed/core/backward.h>

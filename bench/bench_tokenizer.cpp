@@ -1,5 +1,6 @@
-// Encoding and decoding by byte-level BPE, bytes a second, over HEED_BENCH_TEXT (else ../shared's tinyshakespeare): with a vocabulary
-// learned from that text, and with GPT-2's where HEED_GPT2_DIR names its folder of encoder.json and vocab.bpe.
+// Encoding and decoding by byte-level BPE in bytes per second, over the text HEED_BENCH_TEXT (by default
+// ../shared's tinyshakespeare): with a vocabulary learned from that text, and with GPT-2's if HEED_GPT2_DIR
+// names a folder with encoder.json and vocab.bpe.
 #include <cstdlib>
 #include <filesystem>
 #include <optional>

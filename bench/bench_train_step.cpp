@@ -1,5 +1,6 @@
-// One training step (forward, backward, clip, AdamW) of the two models that the peers' programs train, on random tokens.
-// With --profile: where a step's time goes, by operation. With --scaling: how it grows with the model.
+// One training step (forward, backward, clipping, AdamW), on random tokens, of the two models that the
+// programs of other frameworks train. With --profile: the time of a step by operation. With --scaling: how
+// the time grows with the model.
 #include <string_view>
 
 #include <benchmark/benchmark.h>

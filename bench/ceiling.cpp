@@ -12,7 +12,7 @@
 namespace heed::bench {
 namespace {
 
-constexpr int chains = 12;  // more than latency times units: no addition waits for another
+constexpr int chains = 12;  // more than latency times units, so that no addition waits for another
 constexpr long rounds = 20000;
 
 #if defined(__x86_64__)

@@ -2,11 +2,11 @@
 
 namespace heed::bench {
 
-/// Fused multiply-adds that one core does on float32 in registers, in GFLOP/s (two operations each): the rate that no
-/// product can pass. Measured for a twentieth of a second.
+/// The peak rate of fused multiply-adds of one core on float32 in registers, in GFLOP/s (each counts as two
+/// operations). No product can be faster. Measures for a twentieth of a second.
 double fma_peak();
 
-/// Bytes read and written a second by a copy of 64 MiB on one core, in GB/s. The best of several.
+/// Bytes read and written per second by a copy of 64 MiB on one core, in GB/s; the best of five copies.
 double copy_rate();
 
 }  // namespace heed::bench

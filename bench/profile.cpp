@@ -30,7 +30,8 @@ double elements(const OutputMeta& meta) { return static_cast<double>(element_cou
 
 const OutputMeta& input_of(const Edge& edge) { return edge.node->outputs()[edge.output]; }
 
-// Of the forward pass; products alone count as arithmetic. Inputs that need no gradient (tokens, masks) are left out.
+// The cost of the forward pass. Only matrix products count as arithmetic. Inputs that need no gradient
+// (tokens, masks) are left out.
 Cost cost_of(const Node& node, double open_share) {
   Cost cost;
   for (const OutputMeta& output : node.outputs()) cost.bytes += 4 * elements(output);
@@ -41,7 +42,7 @@ Cost cost_of(const Node& node, double open_share) {
   const OutputMeta& output = node.outputs()[0];
   if (op == "linear" || op == "matmul") {
     cost.flop = 2 * elements(output) * static_cast<double>(input_of(node.edges()[0]).shape.back());
-  } else if (op == "attention") {  // [.., T, D]: two products of T² pairs, of which a share is open
+  } else if (op == "attention") {  // [.., T, D]: two products over T² pairs, of which the mask allows a share
     const Shape& shape = output.shape;
     cost.flop = 4 * elements(output) * static_cast<double>(shape[shape.rank() - 2]) * open_share;
   }
@@ -108,7 +109,7 @@ void print_profile(const char* name, const TrainingSize& size) {
   });
   double rest = best.forward + best.backward;
   for (const ClockRow& row : best.rows) {
-    // Backward computes as many products again for each of the two operands, and reads the cotangent as well.
+    // The backward computes as many products for each of the two operands, and also reads the cotangent.
     const Cost cost{3 * costs[row.op].flop, 2.5 * costs[row.op].bytes};
     const double seconds = row.forward + row.backward;
     const double floor = std::max(cost.flop / flop_rate, cost.bytes / byte_rate);

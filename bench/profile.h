@@ -4,8 +4,9 @@
 
 namespace heed::bench {
 
-/// Prints a training step by operation: milliseconds forward and backward (of the quickest of several steps), operations,
-/// bytes that its inputs and outputs have, and what share of its time the ceilings of this core would need. One thread.
+/// Prints a training step by operation: milliseconds forward and backward (of the fastest of several
+/// steps), arithmetic operations, bytes of inputs and outputs, and which share of its time would suffice at
+/// the peak rates of this core. Uses one thread.
 void print_profile(const char* name, const TrainingSize& size);
 
 }  // namespace heed::bench

@@ -18,9 +18,10 @@ namespace {
 
 struct Measured {
   double flop = 0;
-  double seconds = 0;  // the quickest of several steps
-  double peak = 0,
-         ledger = 0;  // MiB: of tensors, measured; parameters and both moments, and what the tape keeps
+  double seconds = 0;  // of the fastest of several steps
+  // In MiB: the measured peak of all tensors, and its prediction: parameters, both moments and what
+  // the tape saves.
+  double peak = 0, ledger = 0;
 };
 
 Measured measure(const TrainingSize& size) {
@@ -41,7 +42,7 @@ Measured measure(const TrainingSize& size) {
   const Tensor loss = step.forward();
   double saved_parameters = 0;
   for (const auto& [name, parameter] : step.model().named_parameters()) {
-    // Position vectors are the one matrix that no product saves.
+    // The position embedding is the only matrix that no product saves.
     if (name.find("position") == std::string::npos)
       saved_parameters += 4.0 * static_cast<double>(parameter.numel());
   }

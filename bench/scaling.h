@@ -2,8 +2,9 @@
 
 namespace heed::bench {
 
-/// Prints how the time and memory of a step grow when layers, width, batch and context of nano are doubled, beside what the
-/// counts of operations and bytes say; and the peak that the tape ledger predicts beside the one measured. One thread.
+/// Prints how the time and memory of a step grow when layers, width, batch size or context of `nano` are
+/// doubled, compared with the counts of operations and bytes; also the peak of memory that the tape ledger
+/// predicts, compared with the measured one. Uses one thread.
 void print_scaling();
 
 }  // namespace heed::bench

@@ -9,7 +9,7 @@
 
 namespace heed::bench {
 
-/// A model of the peers' programs: nanoGPT's recipe without biases.
+/// The size of a model that the programs of other frameworks train: nanoGPT's recipe without biases.
 struct TrainingSize {
   std::int64_t layers, heads, width, context, batch;
 };
@@ -18,15 +18,16 @@ inline constexpr TrainingSize nano{4, 4, 128, 64, 12};
 inline constexpr TrainingSize ten_million{6, 6, 384, 256, 8};
 inline constexpr std::int64_t vocabulary = 65;
 
-/// One step after the other on one batch of random tokens: forward, backward, clipping, AdamW.
+/// Training steps on one batch of random tokens: forward, backward, clipping, AdamW.
 class TrainingStep {
  public:
   explicit TrainingStep(const TrainingSize& size);
-  /// The loss before the step.
+  /// Takes one step and returns the loss before it.
   double operator()();
   Tensor forward() const { return model_.loss(tokens_, targets_); }
   void update();
-  /// 6 operations a weight of a matrix and a token, and the open half of attention.
+  /// 6 operations for each weight of a matrix and each token, and the half of attention that a
+  /// causal mask allows.
   double flop() const;
   const nn::CausalLM& model() const { return model_; }
 

@@ -95,8 +95,8 @@ std::string difference_between(std::string_view name, const std::vector<Tensor>&
   return {};
 }
 
-std::string non_finite_in(std::string_view name, const std::vector<Tensor>& tensors,
-                          const std::vector<bool>& used) {
+std::string nonfinite_in(std::string_view name, const std::vector<Tensor>& tensors,
+                         const std::vector<bool>& used) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!used[i]) continue;
     const auto values = numbers_of(tensors[i]);

@@ -17,15 +17,15 @@ namespace {
 
 struct Sum {
   long double value = 0;
-  double size = 0;  // √Σ (u y)²
+  double size = 0;  // √Σ (u y)², the scale of its rounding error
 };
 
-// F(x) = Σ ⟨u, f(x)⟩ at leaves that are moved in place.
-class Subject {
+// F(x) = Σ ⟨u, f(x)⟩ of leaves whose elements are changed in place; u are the cotangents.
+class WeightedSum {
  public:
-  Subject(const Function& function, const std::vector<Tensor>& inputs, Generator& generator)
+  WeightedSum(const Function& function, const std::vector<Tensor>& inputs, Generator& generator)
       : function_(function), leaves_(leaves_of("gradcheck", inputs)), generator_(generator) {
-    // A function made of f32 parts rounds as f32 wherever its inputs are f64.
+    // A function that computes in f32 rounds as f32 does, even where its inputs are f64.
     const NoGrad guard;
     epsilon_ = std::max(coarsest_epsilon(leaves_), coarsest_epsilon(function_(leaves_)));
   }
@@ -34,7 +34,8 @@ class Subject {
   double epsilon() const { return epsilon_; }
   std::int64_t evaluations() const { return evaluations_; }
 
-  // One gradient a wanted leaf, undefined where there is no path. The first call draws the cotangents.
+  // The gradient of each leaf that requires grad, undefined where there is no path. The first call
+  // draws the cotangents.
   std::vector<Tensor> gradients() {
     const GradMode mode(true);
     std::vector<Tensor> roots;
@@ -56,7 +57,7 @@ class Subject {
     return function_(leaves_);
   }
 
-  // In long double: the sum's own rounding must not hide a small error.
+  // In long double, because the rounding of the sum itself must not hide a small error.
   Sum sum() {
     const std::vector<Tensor> outputs = evaluate();
     Sum total;
@@ -73,25 +74,25 @@ class Subject {
     return total;
   }
 
-  // What stands between the function and a comparison, in words.
+  // Refuses the comparison if two evaluations differ or the function is not finite at the point.
   void examine(GradcheckResult& result, std::vector<Tensor>& gradients_found) {
     gradients_found = gradients();
     const std::vector<Tensor> once = evaluate();
     std::string problem = difference_between("output", once, evaluate());
     if (problem.empty()) problem = difference_between("gradient", gradients_found, gradients());
     if (!problem.empty()) {
-      return result.refuse(Verdict::non_deterministic, "two evaluations at one point differ: " + problem);
+      return result.refuse(Verdict::nondeterministic, "two evaluations at one point differ: " + problem);
     }
     std::vector<bool> used;
     for (const Tensor& u : cotangents_) used.push_back(u.defined());
-    problem = non_finite_in("output", once, used);
-    if (!problem.empty()) result.refuse(Verdict::not_finite, "not finite at the point: " + problem);
+    problem = nonfinite_in("output", once, used);
+    if (!problem.empty()) result.refuse(Verdict::nonfinite, "not finite at the point: " + problem);
   }
 
  private:
   void draw_cotangents(const std::vector<Tensor>& outputs) {
     for (const Tensor& y : outputs) {
-      // For a result of one element a random factor adds nothing but noise to the bound.
+      // For an output of one element a random factor would only add noise to the bound.
       cotangents_.push_back(!y.requires_grad() ? Tensor()
                             : y.numel() == 1   ? ones(y.shape(), y.dtype())
                                                : randn(y.shape(), generator_, y.dtype()));
@@ -108,7 +109,7 @@ class Subject {
   std::int64_t evaluations_ = 0;
 };
 
-// One element of a leaf, moved and put back.
+// One element of a leaf, which can be changed and restored.
 class Coordinate {
  public:
   Coordinate(Tensor& leaf, std::int64_t index) : index_(index) {
@@ -121,9 +122,9 @@ class Coordinate {
     start_ = get();
   }
   double start() const { return start_; }
-  // The power of two at or above max(1, |x|): steps that are fractions of it are exact in most cases.
+  // The power of two at or above max(1, |x|): steps that are fractions of it are mostly exact.
   double unit() const { return std::exp2(std::ceil(std::log2(std::max(1.0, std::abs(start_))))); }
-  // Returns how far it went, after rounding.
+  // Returns how far the element moved, after rounding.
   double move(double offset) {
     set(start_ + offset);
     return get() - start_;
@@ -145,26 +146,26 @@ class Coordinate {
   double start_ = 0;
 };
 
-numeric::Pair pair_at(Subject& subject, Coordinate& x, double h) {
+numeric::Pair pair_at(WeightedSum& weighted_sum, Coordinate& x, double h) {
   numeric::Pair pair;
   pair.above = x.move(h);
-  pair.f_above = subject.sum().value;
+  pair.f_above = weighted_sum.sum().value;
   pair.below = -x.move(-h);
-  pair.f_below = subject.sum().value;
+  pair.f_below = weighted_sum.sum().value;
   x.restore();
   return pair;
 }
 
-// Bound on the rounding error of F near the point, from seven values along a random direction.
-double noise_of(Subject& subject, const Sum& center, Generator& generator) {
+// A bound on the rounding error of F near the point, from seven values along a random direction.
+double noise_of(WeightedSum& weighted_sum, const Sum& center, Generator& generator) {
   constexpr int values = 7;
   std::vector<std::pair<Coordinate, double>> line;
-  for (Tensor& leaf : subject.leaves()) {
+  for (Tensor& leaf : weighted_sum.leaves()) {
     if (!leaf.requires_grad() || leaf.numel() == 0) continue;
     const auto signs = rand(leaf.shape(), generator, DType::f64, -1, 1).to_vector<double>();
     for (std::int64_t i = 0; i < leaf.numel(); ++i) {
       Coordinate x(leaf, i);
-      // 32 roundings of the element: far for rounding, near for the function.
+      // 32 times the rounding of the element: many roundings apart, yet very near for the function.
       const double spacing = 32 * epsilon_of(leaf.dtype()) * x.unit();
       line.emplace_back(x, std::copysign(spacing, signs[static_cast<std::size_t>(i)]));
     }
@@ -172,12 +173,13 @@ double noise_of(Subject& subject, const Sum& center, Generator& generator) {
   std::vector<long double> sums;
   for (int k = 0; k < values; ++k) {
     for (auto& [x, spacing] : line) x.move(k * spacing);
-    sums.push_back(subject.sum().value);
+    sums.push_back(weighted_sum.sum().value);
   }
   for (auto& [x, spacing] : line) x.restore();
   const double measured = numeric::rounding_noise(sums);
-  // Three deviations; results that round in the same way everywhere still are rounded, each by ε/4 or so.
-  return 3 * std::max(std::isfinite(measured) ? measured : 0.0, subject.epsilon() / 4 * center.size);
+  // Three standard deviations. Outputs whose rounding is the same everywhere show no noise, and yet are
+  // rounded, by about ε/4 each.
+  return 3 * std::max(std::isfinite(measured) ? measured : 0.0, weighted_sum.epsilon() / 4 * center.size);
 }
 
 std::vector<std::int64_t> chosen_elements(std::int64_t n, std::int64_t most, Generator& generator) {
@@ -189,25 +191,26 @@ std::vector<std::int64_t> chosen_elements(std::int64_t n, std::int64_t most, Gen
   return order;
 }
 
-// How one element is compared: by one difference of fixed step, or by as many as a narrow bar takes.
+// Compares single elements: by one difference of fixed step, or by as many differences as the
+// error bar needs.
 class Comparison {
  public:
-  Comparison(Subject& subject, const GradcheckOptions& options, double largest, Generator& generator)
-      : subject_(subject), options_(options) {
-    const bool f32 = subject.epsilon() > epsilon_of(DType::f64);
+  Comparison(WeightedSum& weighted_sum, const GradcheckOptions& options, double largest, Generator& generator)
+      : weighted_sum_(weighted_sum), options_(options) {
+    const bool f32 = weighted_sum.epsilon() > epsilon_of(DType::f64);
     tolerance_.largest = largest;
-    tolerance_.rounding = 64 * subject.epsilon() * largest;
+    tolerance_.rounding = 64 * weighted_sum.epsilon() * largest;
     if (!options.extrapolate) {
       tolerance_.rtol = options.rtol.value_or(1e-6);
       tolerance_.atol = options.atol.value_or(1e-8);
       return;
     }
-    center_ = subject.sum();
-    noise_ = noise_of(subject, center_, generator);
+    center_ = weighted_sum.sum();
+    noise_ = noise_of(weighted_sum, center_, generator);
     tolerance_.rtol = options.rtol.value_or(f32 ? 1e-4 : 1e-9);
     tolerance_.atol = options.atol.value_or(0.0);
-    // A bar of a hundredth in f32, of a millionth in f64, still tells wrong from right; and no bar can be narrower than
-    // the rounding of F over a step.
+    // A relative bar of 1e-2 in f32, or 1e-6 in f64, still tells a right derivative from a wrong one. No
+    // bar can be narrower than the rounding error of F divided by the step.
     tolerance_.resolution = f32 ? 1e-2 : 1e-6;
     tolerance_.floor = 1e-3 * tolerance_.resolution * center_.size;
   }
@@ -220,8 +223,8 @@ class Comparison {
                                            .rtol = wanted,
                                            .atol = tolerance_.atol / 4 + wanted * 1e-3 * tolerance_.largest};
     judge(element, extrapolated(x, differences), tolerance_);
-    if (element.verdict <= Verdict::kink || element.verdict == Verdict::not_finite) return;
-    // Before accusing: every step there is.
+    if (element.verdict <= Verdict::kink || element.verdict == Verdict::nonfinite) return;
+    // Before an element is called wrong, every possible step is tried.
     differences.rtol = differences.atol = 0;
     differences.least_rows = 12;
     judge(element, extrapolated(x, differences), tolerance_);
@@ -230,29 +233,29 @@ class Comparison {
  private:
   numeric::Derivative extrapolated(Coordinate& x, const numeric::DifferenceOptions& options) {
     return numeric::differentiate(
-        center_.value, noise_, [&](double h) { return pair_at(subject_, x, h); }, options);
+        center_.value, noise_, [&](double h) { return pair_at(weighted_sum_, x, h); }, options);
   }
 
   numeric::Derivative fixed(Coordinate& x) {
-    const numeric::Pair p = pair_at(subject_, x, options_.step * std::max(1.0, std::abs(x.start())));
+    const numeric::Pair p = pair_at(weighted_sum_, x, options_.step * std::max(1.0, std::abs(x.start())));
     const long double slope = (p.f_above - p.f_below) / (static_cast<long double>(p.above) + p.below);
     return {.central = {static_cast<double>(slope), std::isfinite(slope) ? 0 : HUGE_VAL},
             .left = {},
             .right = {}};
   }
 
-  Subject& subject_;
+  WeightedSum& weighted_sum_;
   GradcheckOptions options_;
   Tolerance tolerance_;
   Sum center_;
   double noise_ = 0;
 };
 
-std::vector<std::vector<double>> numbers_of_gradients(Subject& subject,
+std::vector<std::vector<double>> numbers_of_gradients(WeightedSum& weighted_sum,
                                                       const std::vector<Tensor>& gradients) {
   std::vector<std::vector<double>> numbers;
   std::size_t k = 0;
-  for (const Tensor& leaf : subject.leaves()) {
+  for (const Tensor& leaf : weighted_sum.leaves()) {
     numbers.emplace_back();
     if (!leaf.requires_grad()) continue;
     const Tensor& gradient = gradients[k++];
@@ -275,7 +278,7 @@ double largest_of(const std::vector<std::vector<double>>& numbers) {
 GradcheckResult gradcheck(const Function& function, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options) {
   Generator generator(options.seed);
-  Subject subject(function, inputs, generator);
+  WeightedSum weighted_sum(function, inputs, generator);
   if (!options.extrapolate) {
     for (const Tensor& x : wanted_of(inputs))
       check_dtype("gradcheck", "an input of the fast form", x, {DType::f64});
@@ -283,14 +286,14 @@ GradcheckResult gradcheck(const Function& function, const std::vector<Tensor>& i
   GradcheckResult result;
   if (wanted_elements(inputs) == 0) return result;
   std::vector<Tensor> gradients;
-  subject.examine(result, gradients);
+  weighted_sum.examine(result, gradients);
   if (!result.passed) return result;
 
-  const auto analytic = numbers_of_gradients(subject, gradients);
+  const auto analytic = numbers_of_gradients(weighted_sum, gradients);
   const double largest = largest_of(analytic);
-  Comparison comparison(subject, options, largest, generator);
+  Comparison comparison(weighted_sum, options, largest, generator);
   for (std::size_t input = 0; input < analytic.size(); ++input) {
-    Tensor& leaf = subject.leaves()[input];
+    Tensor& leaf = weighted_sum.leaves()[input];
     if (!leaf.requires_grad()) continue;
     for (const std::int64_t i : chosen_elements(leaf.numel(), options.max_elements, generator)) {
       GradcheckElement element{.tensor = input, .index = i, .position = position_of(leaf.shape(), i)};
@@ -299,7 +302,7 @@ GradcheckResult gradcheck(const Function& function, const std::vector<Tensor>& i
       result.add(element, largest);
     }
   }
-  result.evaluations = subject.evaluations();
+  result.evaluations = weighted_sum.evaluations();
   return result;
 }
 

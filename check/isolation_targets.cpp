@@ -35,7 +35,7 @@ class TargetsProbe {
     return difference.empty() ? "" : "two calls with the same tokens differ: " + difference;
   }
 
-  /// Whether loss t, or one before it, hears a token behind t+1.
+  /// Whether loss t, or one before it, depends on a token after t+1.
   bool hears_ahead(std::int64_t t) const {
     Text other = text_;
     for (auto i = static_cast<std::size_t>(t + 2); i < other.size(); ++i) {
@@ -49,7 +49,7 @@ class TargetsProbe {
     return !difference_between("losses", {until(of({text_}))}, {until(of({other}))}).empty();
   }
 
-  /// Loss t for each token in the place of t+1.
+  /// Loss t with each token of the vocabulary in the place of token t+1.
   std::vector<double> by_token(std::int64_t t, double& epsilon) const {
     std::vector<Text> rows(static_cast<std::size_t>(vocab_size_), text_);
     for (std::int64_t v = 0; v < vocab_size_; ++v) {
@@ -87,7 +87,7 @@ class TargetsProbe {
   Text steps_;
 };
 
-void look_at(TargetsResult& result, const TargetsProbe& probe, std::int64_t t) {
+void examine(TargetsResult& result, const TargetsProbe& probe, std::int64_t t) {
   double epsilon = 0;
   const std::vector<double> losses = probe.by_token(t, epsilon);
   double total = 0;
@@ -121,7 +121,7 @@ TargetsResult check_targets(const TokenLosses& losses, const Tensor& tokens, std
   if (!result.passed) return result;
   const std::int64_t count = std::min(probe.positions(), options.max_positions);
   for (std::int64_t i = 0; i < count; ++i) {
-    look_at(result, probe, count == 1 ? 0 : i * (probe.positions() - 1) / (count - 1));
+    examine(result, probe, count == 1 ? 0 : i * (probe.positions() - 1) / (count - 1));
   }
   return result;
 }

@@ -13,7 +13,7 @@ double largest_of(const std::vector<double>& values) {
   return largest;
 }
 
-// Every result's own tableau over one sequence of steps.
+// A tableau for each output element, all fed by the same sequence of steps.
 std::vector<numeric::Derivative> differentiate_along(Line& line, const Tolerance& tolerance) {
   const std::vector<double> center = line.at(0);
   const std::vector<double> noise = line.noise();

@@ -9,7 +9,7 @@
 namespace heed::check {
 namespace {
 
-// Rows of one name joined, largest at the peak first, names in order among equals.
+// Adds up the rows of each name; largest at the peak first, equal ones by name.
 std::vector<LedgerRow> totals_by(std::string LedgerRow::*name, const std::vector<LedgerRow>& rows) {
   std::vector<LedgerRow> totals;
   for (const LedgerRow& row : rows) {

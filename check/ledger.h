@@ -6,9 +6,9 @@
 
 namespace heed::check {
 
-/// The counts of a TapeLedger as text: a line of totals, then a table of operations and a table of modules, each
-/// with the bytes saved now and at the peak and the number of nodes, largest at the peak first. A module's line
-/// holds what its own operations saved, not what its children's did.
+/// The counts of a TapeLedger as text: a line of totals, then a table by operation and a table by module,
+/// sorted by the bytes saved at the peak. Each line has the bytes saved at the peak and now, and the number
+/// of nodes. A module's line counts what its own operations saved, without its children's.
 ///   TapeLedger ledger;
 ///   const Tensor loss = model(x);
 ///   fmt::print("{}", check::ledger_report(ledger.counts()));

@@ -41,7 +41,8 @@ Line::Line(const char* op, const Function& function, const std::vector<Tensor>& 
   for (Tensor& leaf : leaves_) {
     starts_.push_back(numbers_of(leaf));
     directions_.push_back(randn(leaf.shape(), generator, DType::f64).to_vector<double>());
-    // Seven bits: t v and x + t v are exact for most steps that are powers of two.
+    // Directions have about seven significant bits, so that t v and x + t v are exact for most steps t that
+    // are powers of two.
     for (double& v : directions_.back()) v = leaf.requires_grad() ? std::round(v * 32) / 32 : 0.0;
   }
   const GradMode mode(true);
@@ -77,7 +78,7 @@ std::vector<Tensor> Line::jacobian_product() {
     }
     return used;
   };
-  const NoGrad guard;  // of the products: what jvp differentiates, it records
+  const NoGrad guard;  // the products themselves need no history; jvp records what it differentiates
   return jvp(of_moving, moving, tangents).products;
 }
 
@@ -88,15 +89,15 @@ std::vector<double> Line::examine(Verdict& verdict, std::string& problem) {
   problem = difference_between("output", once, evaluate());
   if (problem.empty()) problem = difference_between("J v of output", product, jacobian_product());
   if (!problem.empty()) {
-    verdict = Verdict::non_deterministic;
+    verdict = Verdict::nondeterministic;
     problem = "two evaluations at one point differ: " + problem;
     return {};
   }
-  problem = non_finite_in("output", once, used_);
+  problem = nonfinite_in("output", once, used_);
   if (problem.empty())
-    problem = non_finite_in("J v of output", product, std::vector<bool>(product.size(), true));
+    problem = nonfinite_in("J v of output", product, std::vector<bool>(product.size(), true));
   if (!problem.empty()) {
-    verdict = Verdict::not_finite;
+    verdict = Verdict::nonfinite;
     problem = "not finite at the point: " + problem;
     return {};
   }
@@ -104,7 +105,7 @@ std::vector<double> Line::examine(Verdict& verdict, std::string& problem) {
 }
 
 Numbers Line::noise() {
-  // Far for the rounding of the inputs, near for the function.
+  // Many roundings of the inputs apart, yet very near for the function.
   const double spacing = 64 * coarsest_epsilon(wanted_of(leaves_));
   std::vector<Numbers> samples;
   for (int k = 0; k < 12; ++k) samples.push_back(at(k * spacing));
@@ -114,7 +115,7 @@ Numbers Line::noise() {
     std::vector<long double> values;
     for (const Numbers& sample : samples) values.push_back(sample[i]);
     const double measured = numeric::rounding_noise(values);
-    // Results that round in the same way everywhere still are rounded, by ε/4 or so.
+    // Outputs whose rounding is the same everywhere show no noise, and yet are rounded, by about ε/4.
     result.push_back(std::max(std::isfinite(measured) ? measured : 0.0, epsilon_ / 4 * std::abs(center[i])));
   }
   return result;

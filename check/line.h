@@ -10,26 +10,28 @@
 
 namespace heed::check {
 
-/// A function along a random line x + t v through its inputs, with all results that have history as one row of numbers.
+/// A function along a random line x + t v through its inputs. All elements of the outputs that have history
+/// are joined into one vector.
 class Line {
  public:
-  /// Throws  DTypeError, GradError (as `leaves_of`, naming `op`).
+  /// Throws    DTypeError, GradError (as `leaves_of`; the message names `op`).
   Line(const char* op, const Function& function, const std::vector<Tensor>& inputs, Generator& generator);
 
-  /// Whether there is an element to move.
+  /// Whether any input element moves along the line.
   bool moves() const { return wanted_elements(leaves_) > 0; }
   std::vector<double> at(double t);
-  /// J v at t = 0, one tensor for each result with history.
+  /// J v at t = 0, one tensor for each output with history.
   std::vector<Tensor> jacobian_product();
-  /// J v as a row; or the verdict and, in words, what stands between the function and a comparison.
+  /// J v as one vector. Where nothing can be compared, sets the verdict and says why in `problem`.
   std::vector<double> examine(Verdict& verdict, std::string& problem);
-  /// Rounding noise of each number, one standard deviation, measured at twelve very near points.
+  /// The rounding noise of each output element, one standard deviation, measured at twelve
+  /// very near points.
   std::vector<double> noise();
 
-  /// The coarser epsilon of inputs and results.
+  /// The largest epsilon of inputs and outputs.
   double epsilon() const { return epsilon_; }
   std::int64_t evaluations() const { return evaluations_; }
-  /// Which element of which output an entry of the row is.
+  /// Which element of which output an entry of the vector is.
   GradcheckElement place(std::int64_t entry) const;
 
  private:

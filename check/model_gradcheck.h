@@ -9,10 +9,10 @@
 namespace heed::check {
 
 struct ModelGradcheckOptions {
-  std::int64_t elements = 20;   // of each parameter, chosen at random
-  std::int64_t directions = 5;  // through all parameters together
+  std::int64_t elements = 20;   // checked in each parameter, chosen at random
+  std::int64_t directions = 5;  // random directions over all parameters together
   std::int64_t batch = 1;
-  std::int64_t context = 8;  // tokens in each sequence, the model's own context at most
+  std::int64_t context = 8;  // tokens in each sequence; at most the model's own context
   std::uint64_t seed = 1;
 };
 
@@ -25,10 +25,10 @@ struct ModelGradcheckResult {
   std::string report;
 };
 
-/// Compares the gradient of a model's loss on random tokens with central differences in float64: single
+/// Compares the gradient of a model's loss on random tokens with central differences in f64: single
 /// elements of every parameter, and derivatives along random directions. An element passes if
 ///   |analytic − numeric| <= 1e-7 · max(|analytic|, |numeric|, largest gradient of the model).
-/// The model itself is not touched.
+/// The model itself is not changed.
 ModelGradcheckResult gradcheck_model(const nn::CausalLM& model, const ModelGradcheckOptions& options = {});
 
 }  // namespace heed::check

@@ -12,10 +12,10 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// A remainder is clear of rounding from here on: its logarithm is then right to a sixteenth.
+// A remainder this many times above the noise is used: its logarithm is then right to within a sixteenth.
 constexpr double clear_of_noise = 16;
 constexpr std::size_t fitted_rows = 6;
-// Between the order 1 of a wrong J and the order 2 of a right one.
+// Between order 1, of a wrong J, and order 2, of a right one.
 constexpr double least_slope = 1.9;
 
 double norm(const Numbers& values) {
@@ -30,7 +30,7 @@ Numbers remainder(const Numbers& value, const Numbers& center, const Numbers& pr
   return result;
 }
 
-// Least squares of log remainder over log step.
+// The slope of log remainder against log step, by least squares.
 double fitted_slope(const std::vector<TaylorRow>& rows) {
   double n = 0;
   double x = 0;
@@ -50,8 +50,9 @@ double fitted_slope(const std::vector<TaylorRow>& rows) {
   return (n * xy - x * y) / (n * xx - x * x);
 }
 
-// At a kink a right J v lies between the two one-sided derivatives of each result: the remainders above and below the point
-// then have one sign. Where the function is smooth and J v is wrong their signs are opposite.
+// At a kink, a right J v lies between the two one-sided derivatives of each output, and the remainders
+// above and below the point have the same sign. Where the function is smooth and J v is wrong, their
+// signs are opposite.
 bool between_sides(const Numbers& above, const Numbers& below, const Numbers& noise) {
   for (std::size_t i = 0; i < above.size(); ++i) {
     const double level = clear_of_noise * noise[i];
@@ -66,7 +67,8 @@ class Remainders {
       : line_(line), product_(product), center_(line.at(0)), noise_(line.noise()) {}
 
   void fill(TaylorResult& result) {
-    const int most_rows = line_.epsilon() > epsilon_of(DType::f64) ? 12 : 27;  // to the root of ε
+    const int most_rows =
+        line_.epsilon() > epsilon_of(DType::f64) ? 12 : 27;  // down to about the square root of ε
     double h = 0.25;
     for (int i = 0; i < most_rows; ++i, h /= 2) {
       result.rows.push_back({h, norm(remainder(line_.at(h), center_, product_, h)), false});
@@ -87,20 +89,21 @@ class Remainders {
   }
 
  private:
-  // The rounding of f, of h J v, and nothing else, may stand in a remainder.
+  // The largest remainder that rounding alone, of f and of h J v, can explain.
   double level(double h) const {
     return clear_of_noise * (norm(noise_) + 16 * line_.epsilon() * h * norm(product_));
   }
 
-  // How many rows come before the remainder sinks into rounding.
+  // The number of leading rows whose remainder is above rounding error.
   std::size_t clear_rows(const std::vector<TaylorRow>& rows) const {
     std::size_t clear = 0;
     while (clear < rows.size() && !(rows[clear].remainder <= level(rows[clear].step))) ++clear;
     return clear;
   }
 
-  // Too few rows for a slope, or a drop into rounding that no remainder of order 1 could make: only a part that is linear near
-  // the point has it.
+  // Whether the remainder vanishes near the point: too few rows are above rounding error to fit a slope, or
+  // the remainder falls into rounding error faster than one of order 1 could. Both mean that f is linear
+  // near the point.
   bool vanishes(const std::vector<TaylorRow>& rows, std::size_t clear) const {
     if (clear == rows.size()) return false;
     return clear < 3 || rows[clear - 1].remainder > 6 * level(rows[clear].step);

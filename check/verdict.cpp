@@ -33,9 +33,9 @@ std::string_view name_of(Verdict verdict) {
       return "unresolved";
     case Verdict::differs:
       return "differs";
-    case Verdict::not_finite:
+    case Verdict::nonfinite:
       return "not finite";
-    case Verdict::non_deterministic:
+    case Verdict::nondeterministic:
       break;
   }
   return "non-deterministic";
@@ -53,7 +53,7 @@ void judge(GradcheckElement& e, const numeric::Derivative& d, const Tolerance& t
   e.bar = d.central.bar;
   e.error = infinity;
   if (!std::isfinite(e.analytic)) {
-    e.verdict = Verdict::not_finite;
+    e.verdict = Verdict::nonfinite;
     return;
   }
   const double size =
@@ -61,7 +61,7 @@ void judge(GradcheckElement& e, const numeric::Derivative& d, const Tolerance& t
   const double bound = tolerance.atol + tolerance.rtol * size + tolerance.rounding;
   if (d.kink()) return judge_kink(e, d, bound);
   if (!std::isfinite(e.bar)) {
-    e.verdict = Verdict::not_finite;
+    e.verdict = Verdict::nonfinite;
     return;
   }
   const double apart = std::abs(e.analytic - e.numeric);

@@ -1,6 +1,5 @@
-# Finds OpenBLAS and defines HeedOpenBLAS::openblas.
-# Debian installs several flavours side by side. The pthread one is preferred: its results do not
-# depend on OpenMP's thread limit.
+# Finds OpenBLAS and defines HeedOpenBLAS::openblas. Debian can install several builds of it side by side.
+# The pthread build is preferred, because its results do not depend on OpenMP's thread limit.
 find_path(HeedOpenBLAS_INCLUDE_DIR NAMES cblas.h
           PATH_SUFFIXES openblas-pthread openblas x86_64-linux-gnu/openblas-pthread
                         aarch64-linux-gnu/openblas-pthread)

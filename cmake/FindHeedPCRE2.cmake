@@ -1,4 +1,5 @@
-# Finds PCRE2 for 8-bit text and makes the target HeedPCRE2::pcre2. Debian's package has no CMake config of its own.
+# Finds PCRE2 for 8-bit text and defines HeedPCRE2::pcre2. Debian's package has no CMake configuration
+# of its own.
 find_path(HeedPCRE2_INCLUDE_DIR pcre2.h)
 find_library(HeedPCRE2_LIBRARY NAMES pcre2-8)
 mark_as_advanced(HeedPCRE2_INCLUDE_DIR HeedPCRE2_LIBRARY)

@@ -1,9 +1,9 @@
 # add_op(NAME FUNCTIONS f1 f2 ... [SOURCES more.cpp ...] [TEST name])
 #
 # Adds ops/NAME.h and ops/NAME.cpp to the library and the header to <heed/ops.h>, and tells the tests which
-# functions it exports: a function without an OpCase fails the run. Stops the configure step when a file is missing.
-# SOURCES are further files of ops/ for an op that one file cannot hold. TEST is the name of the tests' file where it is
-# another one.
+# functions it exports: a function without an OpCase fails the run. Stops the configure step when a file is
+# missing. SOURCES are further files of ops/ for an operation that does not fit into one file. TEST is the
+# name of the test file if it is not NAME.
 function(add_op name)
   cmake_parse_arguments(PARSE_ARGV 1 op "" "TEST" "FUNCTIONS;SOURCES")
   if(op_UNPARSED_ARGUMENTS)
@@ -32,8 +32,8 @@ function(add_op name)
   endforeach()
 endfunction()
 
-# add_op_helper(NAME): a header that several ops share, ops/NAME.h, with ops/NAME.cpp if there is one.
-# It is installed but not part of <heed/ops.h>.
+# add_op_helper(NAME): a header that several operations share, ops/NAME.h, with ops/NAME.cpp if there is
+# one. It is installed but not part of <heed/ops.h>.
 function(add_op_helper name)
   target_sources(heed PRIVATE "${heed_SOURCE_DIR}/ops/${name}.h")
   if(EXISTS "${heed_SOURCE_DIR}/ops/${name}.cpp")

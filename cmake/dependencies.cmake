@@ -1,6 +1,7 @@
-# What the library itself links. All of it is private: no public header names a third party.
+# What the library itself links. All of it is private: no public header includes a third-party header.
 
-# heed_need(PACKAGE DEBIAN_PACKAGE ARG…): as find_package; where it is missing, the message says what to install.
+# heed_need(PACKAGE DEBIAN_PACKAGE ARG…): like find_package; where the package is missing, the message says
+# what to install.
 macro(heed_need package debian_package)
   find_package(${package} QUIET ${ARGN})
   if(NOT ${package}_FOUND)

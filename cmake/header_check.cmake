@@ -1,4 +1,4 @@
-# One translation unit for each public header, with nothing before it: each header compiles alone.
+# One translation unit for each public header, which includes it first: so each header compiles alone.
 get_property(heed_all_headers GLOBAL PROPERTY HEED_PUBLIC_HEADERS)
 foreach(kind IN ITEMS OP HELPER)
   get_property(more GLOBAL PROPERTY HEED_${kind}_HEADERS)

@@ -1,6 +1,6 @@
-# The installed package: headers, library, CMake config and pkg-config file, all relative to the prefix. The rules are there
-# without HEED_INSTALL too, so that a project with heed as a part can export its own targets; heed is then installed by
-# `cmake --install … --component heed` alone.
+# The installed package: headers, library, CMake configuration and pkg-config file, all relative to the
+# prefix. The rules exist without HEED_INSTALL, too, so that a project that contains heed can export its own
+# targets; heed is then installed only by `cmake --install … --component heed`.
 include(CMakePackageConfigHelpers)
 
 set(heed_component COMPONENT heed)
@@ -21,7 +21,7 @@ install(FILES "${heed_generated_dir}/include/heed/heed.h" "${heed_generated_dir}
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/heed" ${heed_component})
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/heed" ${heed_component})
 
-# A static heed needs its dependencies on the user's link line, a shared one brings them along.
+# A static heed needs its dependencies on the link line of the program; a shared one brings them along.
 get_target_property(heed_type heed TYPE)
 set(heed_is_static OFF)
 if(heed_type STREQUAL "STATIC_LIBRARY")

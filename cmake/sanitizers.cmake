@@ -1,10 +1,11 @@
-# HEED_SANITIZE applies to heed's targets one by one and not to the whole build, so that the test framework's
-# main is compiled once, without sanitizers.
+# HEED_SANITIZE applies to heed's targets one by one and not to the whole build, so that the main function
+# of the test framework is compiled once, without sanitizers.
 set(heed_sanitizer_flags)
 if(HEED_SANITIZE STREQUAL "address")
   set(heed_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # The inserted checks mislead g++ about what is initialised; the other builds warn of that.
+    # The inserted checks make g++ give false warnings about initialisation; builds without
+    # them warn rightly.
     list(APPEND heed_sanitizer_flags -Wno-maybe-uninitialized)
   endif()
 elseif(HEED_SANITIZE STREQUAL "thread")
@@ -19,8 +20,9 @@ if(HEED_FUZZ)
   list(APPEND heed_sanitizer_flags -fsanitize=fuzzer-no-link)
 endif()
 
-# The SIMD targets that kernels are compiled for. Each takes its share of the build; instrumented kernels take a
-# multiple of it, so under a sanitizer there are the best common one and the portable one.
+# The SIMD targets that kernels are compiled for. Each adds to the build time, and instrumented
+# kernels take several times as long. So with a sanitizer only the best widespread target and the
+# portable one are compiled.
 set(heed_disabled_simd_targets HWY_SSSE3 HWY_AVX3_DL)
 if(HEED_SANITIZE)
   list(APPEND heed_disabled_simd_targets HWY_AVX3 HWY_SSE4)

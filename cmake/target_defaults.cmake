@@ -1,4 +1,4 @@
-# What every target of heed has in common.
+# What all targets of heed have in common.
 function(heed_target_defaults target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
@@ -9,8 +9,9 @@ function(heed_target_defaults target)
   endif()
 endfunction()
 
-# The library. Bits must not depend on what a compiler chooses to contract, so contraction is off; SIMD
-# targets are chosen at run time by Highway, so no -march. Optimisations that assume finite numbers are never on.
+# The library. Bits must not depend on which operations a compiler contracts, so contraction is off. SIMD
+# targets are chosen at run time by Highway, so there is no -march. Optimisations that assume finite numbers
+# are never on.
 function(heed_library_defaults target)
   heed_target_defaults(${target})
   target_compile_options(${target} PRIVATE -ffp-contract=off -fno-math-errno)
@@ -24,7 +25,8 @@ function(heed_library_defaults target)
   if(heed_has_mpi)
     target_link_libraries(${target} PRIVATE $<LINK_ONLY:MPI::MPI_CXX>)
   endif()
-  # While the major version is 0, every minor one may change the interface, and is a library of its own.
+  # While the major version is 0, every minor version may change the interface, and so counts as
+  # a different library.
   set_target_properties(${target} PROPERTIES
     VERSION ${heed_VERSION} SOVERSION ${heed_VERSION_MAJOR}.${heed_VERSION_MINOR}
     POSITION_INDEPENDENT_CODE ON VISIBILITY_INLINES_HIDDEN ON DEFINE_SYMBOL ""

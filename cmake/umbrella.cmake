@@ -1,4 +1,4 @@
-# Writes <heed/version.h>, <heed/ops.h>, <heed/heed.h> and, for the tests alone, exported_ops.inc.
+# Writes <heed/version.h>, <heed/ops.h>, <heed/heed.h> and, only for the tests, exported_ops.inc.
 function(heed_write_umbrella path title headers)
   set(includes "")
   foreach(header IN LISTS headers)

@@ -1,6 +1,7 @@
-# Warnings are errors in heed's own build and silent in somebody else's. -Wconversion is left out because
-# index arithmetic mixes widths everywhere; the part that loses digits, float to int and double to float, is in.
-# Clang from 17 on reports that std::stable_sort of g++ 12's library calls a function which that library deprecates.
+# Warnings are errors in heed's own build and off when heed is part of another project. -Wconversion is left
+# out because index arithmetic mixes integer widths everywhere; the part of it about lost digits (float to
+# integer, double to float) is on. Clang from 17 on warns that std::stable_sort of g++ 12's standard library
+# calls a function that this library deprecates; that warning is off.
 set(heed_warnings
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wfloat-conversion
     $<$<CXX_COMPILER_ID:Clang>:-Wimplicit-float-conversion>

@@ -61,7 +61,7 @@ void AtomicFile::commit() {
   }
   const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) fail_with_errno("cannot sync the folder of");
-  // EINVAL: a file system that does not sync folders.
+  // EINVAL: the file system does not sync folders.
   const bool synced = ::fsync(folder) == 0 || errno == EINVAL;
   const int reason = errno;
   ::close(folder);

@@ -8,11 +8,11 @@
 
 namespace heed::io {
 
-/// A file that appears whole or not at all. Bytes go to a temporary file in the same folder; commit() flushes
-/// and syncs it, renames it over `path` and syncs the folder. Without commit() the destructor removes the
-/// temporary file and `path` keeps what it had.
-/// Throws    IoError naming path, step and the system's reason,
-/// from the constructor, write and commit.
+/// A file that appears whole or not at all. Bytes go to a temporary file in the same folder; commit()
+/// flushes and syncs it, renames it to `path` and syncs the folder. Without commit() the destructor removes
+/// the temporary file, and `path` keeps its former content.
+/// Throws    IoError, from the constructor, write and commit; it names the path, the step and
+///           the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -23,7 +23,7 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Only once, and last.
+  /// Call it once, after the last write.
   void commit();
 
  private:

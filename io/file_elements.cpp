@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "elements are copied a
 struct ElementType {
   std::string_view name;
   std::size_t size;
-  DType dtype;  // that it is read as
+  DType dtype;  // of the tensor it is read into
 };
 constexpr std::array<ElementType, 13> element_types = {{{"F64", 8, DType::f64},
                                                         {"F32", 4, DType::f32},
@@ -87,7 +87,7 @@ std::size_t file_element_size(std::string_view type) noexcept {
   return found == nullptr ? 0 : found->size;
 }
 
-bool lies_as_in_tensors(std::string_view type) noexcept {
+bool has_tensor_layout(std::string_view type) noexcept {
   return type == "F64" || type == "F32" || type == "I64" || type == "I32";
 }
 

@@ -11,7 +11,7 @@
 namespace heed::io {
 namespace {
 
-using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
+using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
 }  // namespace
 
@@ -21,7 +21,7 @@ struct JsonFields::State {
   std::shared_ptr<std::vector<std::string>> problems;
   std::set<std::string, std::less<>> asked = {};
 
-  // The value, or nullptr.
+  // The value of a field, or nullptr if it is absent or null.
   const Json* find(std::string_view key) {
     asked.emplace(key);
     const auto found = object.find(key);

@@ -9,8 +9,8 @@
 
 namespace heed::io {
 
-/// Takes the fields of a JSON object one by one and gathers what is wrong with them, so that one error can list all of it. A
-/// field that is null counts as absent.
+/// Reads the fields of a JSON object one by one and collects what is wrong with them, so that one error can
+/// list all problems. A field that is null counts as absent.
 class JsonFields {
  public:
   /// Throws    ValueError when the text is no JSON object.
@@ -22,25 +22,28 @@ class JsonFields {
   JsonFields& operator=(const JsonFields&) = delete;
 
   bool has(std::string_view key) const;
-  /// A problem unless the field is there.
+  /// Records a problem if the field is missing.
   void require(std::string_view key);
 
-  // Each leaves the member alone where the field is absent, and where it is of another kind, which is a problem.
+  // Each reads one field. If the field is absent, the member keeps its value; if the field is of another
+  // kind, too, and a problem is recorded.
   void integer(std::string_view key, std::int64_t& member);
   void number(std::string_view key, double& member);
   void flag(std::string_view key, bool& member);
   void text(std::string_view key, std::string& member);
-  /// The place of the field's text among `names`; none where it is absent or, a problem, another text.
+  /// The index in `names` of the field's text; none if the field is absent. Any other text is recorded as a
+  /// problem and gives none.
   std::optional<std::size_t> choice(std::string_view key, const std::vector<std::string_view>& names);
-  /// A problem unless the field is absent or one of these, each JSON.
+  /// Records a problem unless the field is absent or equal to one of `values`, each of which is JSON.
   void allow(std::string_view key, const std::vector<std::string_view>& values);
-  /// A field that is an object; it shares the list of problems, in which its keys begin with `key.`.
+  /// A field that is itself an object. It shares the list of problems, where its keys
+  /// appear as `key.inner`.
   std::optional<JsonFields> object(std::string_view key);
 
   void problem(std::string text);
-  /// Fields that nobody has asked for are problems.
+  /// Records a problem for each field that no call has asked for.
   void refuse_others();
-  /// ValueError with every problem. `owner` is what the fields describe.
+  /// Throws    ValueError with all problems, if there are any. `owner` says what the fields describe.
   void check(std::string_view owner) const;
 
  private:

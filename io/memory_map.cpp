@@ -33,7 +33,8 @@ struct Descriptor {
   }
 };
 
-// A mapped file is followed by zeros up to the end of its page. AddressSanitizer is told that they are not the file's.
+// The page that holds the end of a mapped file is filled up with zeros. AddressSanitizer is told that these
+// bytes do not belong to the file.
 #if defined(HEED_ADDRESS_SANITIZER)
 std::size_t whole_pages(std::size_t size) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

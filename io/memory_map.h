@@ -7,9 +7,10 @@
 
 namespace heed::io {
 
-/// A regular file as memory to read from: pages come in when they are touched. Copies share the mapping, which ends with
-/// the last of them. The file must not be cut meanwhile; one that AtomicFile replaces is safe.
-/// Throws    IoError naming the file: it cannot be read, is no regular file.
+/// A regular file mapped into memory for reading: the system loads pages when they are touched. Copies
+/// share the mapping, which ends with the last copy. The file must not be truncated while it is mapped;
+/// replacing it through AtomicFile is safe.
+/// Throws    IoError naming the file: it cannot be read, or is not a regular file.
 class MemoryMap {
  public:
   explicit MemoryMap(const std::string& path);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionBytes = 2;
-constexpr std::size_t kAlignment = 64;            // of the elements, from the file's beginning
+constexpr std::size_t kAlignment = 64;            // the elements begin at a multiple of this
 constexpr std::size_t kLongestHeader = 64 << 10;  // NumPy's own are below 200 bytes
 
 struct Header {
@@ -32,7 +32,8 @@ struct Header {
   std::vector<std::int64_t> shape;
 };
 
-// What NumPy calls a type, and what file_elements.h does. The first five are those that a tensor is written as.
+// NumPy's name of a type and its name in file_elements.h. The first five are the types that tensors
+// are written as.
 struct Kind {
   std::string_view descr;
   std::string_view type;
@@ -169,7 +170,7 @@ std::string_view type_of_descr(const std::string& descr) {
       fmt::format("elements of type '{}'; expected one of {}", descr.substr(0, 40), fmt::join(known, ", "))};
 }
 
-// Takes the header off the front of the file.
+// Reads the header and removes it from the front of `file`.
 Header take_header(std::string_view& file) {
   if (!file.starts_with(kMagic)) throw Problem{"is no npy file: it does not begin as one"};
   file.remove_prefix(kMagic.size());
@@ -213,8 +214,8 @@ Tensor read_array(std::string_view file) {
   }
   if (!header.fortran_order) return elements_of(file, type, shape);
   std::reverse(shape.begin(), shape.end());
-  // Transposed from where they lie, if they can be.
-  const bool in_place = detail::lies_as_in_tensors(type) && !file.empty() &&
+  // Transposed straight from the mapped file where type and alignment allow it.
+  const bool in_place = detail::has_tensor_layout(type) && !file.empty() &&
                         reinterpret_cast<std::uintptr_t>(file.data()) % size == 0;
   const Tensor x = in_place ? from_blob(const_cast<char*>(file.data()), shape, detail::dtype_of_file(type))
                             : elements_of(file, type, shape);

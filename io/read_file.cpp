@@ -42,7 +42,7 @@ class OpenFile {
 
   std::uint64_t size() const { return size_; }
 
-  // How many bytes were read; 0 at the end.
+  // Returns how many bytes were read; 0 at the end.
   std::size_t read(char* bytes, std::size_t count) {
     for (;;) {
       const ssize_t got = ::read(number_, bytes, count);
@@ -59,7 +59,7 @@ class OpenFile {
   std::uint64_t size_ = 0;
 };
 
-// Looks at JSON without building anything; `problem` says what is wrong with it.
+// Parses JSON without building anything; `problem` says what is wrong with it.
 class JsonInspector final : public nlohmann::json_sax<Json> {
  public:
   explicit JsonInspector(int most_depth) : most_depth_(most_depth) {}
@@ -106,7 +106,7 @@ class JsonInspector final : public nlohmann::json_sax<Json> {
   }
 
   int most_depth_;
-  std::vector<std::set<std::string>> names_;  // of each open object; empty for an array
+  std::vector<std::set<std::string>> names_;  // seen so far in each open object; empty for an array
 };
 
 }  // namespace
@@ -127,7 +127,8 @@ std::string read_file(const std::string& path, std::uint64_t most_bytes) {
 }
 
 std::string json_object_problem(std::string_view text, int most_depth) {
-  // The library ends at a NUL as at the end of the text. JSON has none: within strings it is written \\u0000.
+  // The JSON library takes a NUL for the end of the text. Valid JSON has none: within strings it
+  // is written \\u0000.
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) return fmt::format("has a NUL, at byte {}", nul + 1);
   JsonInspector inspector(most_depth);

@@ -6,8 +6,8 @@
 
 namespace heed::io {
 
-/// The bytes of a regular file. Nothing is allocated before its size is known to be at most `most_bytes`.
-/// Throws    IoError naming the file: it cannot be read, is no regular file, is larger.
+/// The bytes of a regular file. No memory is allocated before its size is known to be at most `most_bytes`.
+/// Throws    IoError naming the file: it cannot be read, is not a regular file, or is larger.
 std::string read_file(const std::string& path, std::uint64_t most_bytes = std::uint64_t{1} << 40);
 
 struct JsonLimits {
@@ -15,22 +15,24 @@ struct JsonLimits {
   int depth = 16;
 };
 
-/// What keeps `text` from being one JSON object in UTF-8, nested at most `most_depth` deep, without the same name twice in one
-/// object: "is no JSON object" or the like. Empty when nothing does. In time proportional to the text.
+/// Why `text` is not one JSON object in UTF-8, nested at most `most_depth` deep, with no name twice in
+/// one object: "is no JSON object" or the like. Empty when it is one. Takes time proportional to the
+/// length of the text.
 std::string json_object_problem(std::string_view text, int most_depth);
 
 /// The text of a file that holds one JSON object, checked before anything is built from it.
-/// Throws    IoError naming the file: as read_file, no JSON in UTF-8 (with the byte), no object, nested deeper than
-///           limits.depth, the same name twice in one object.
+/// Throws    IoError naming the file: as read_file; not JSON in UTF-8 (naming the byte); not an object;
+///           nested deeper than limits.depth; a name twice in one object.
 std::string read_json_object(const std::string& path, const JsonLimits& limits = {});
 
-/// FNV-1a over the bytes of a file, 64 bits as 16 hexadecimal digits. It finds accidents, not forgery.
+/// The FNV-1a checksum of the bytes of a file, 64 bits as 16 hexadecimal digits. It finds accidental
+/// damage, not forgery.
 /// Throws    IoError.
 std::string file_checksum(const std::string& path);
-/// The same of bytes in memory.
+/// The same checksum of bytes in memory.
 std::string text_checksum(std::string_view text);
 
-/// The same in parts: bytes are added in their order, however they are cut.
+/// The same checksum, computed in parts: only the order of the bytes matters, not how they are divided.
 class Checksum {
  public:
   void add(std::string_view bytes);

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "elements are copied as they lie in the file");
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // the format's own bound
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit that the format sets
 
 [[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
   fail<IoError>("read safetensors", fmt::format("'{}': {}", path, reason));
@@ -108,7 +108,7 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
     }
     order.push_back(&named);
   }
-  // Wide elements first: every tensor then begins at a multiple of its element size.
+  // Wide elements first, so that every tensor begins at a multiple of its element size.
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return size_of(a->second.dtype()) > size_of(b->second.dtype());
   });

@@ -12,18 +12,18 @@
 
 namespace heed::io {
 
-/// One tensor of a safetensors file as it lies there: little-endian elements in row-major order, not
-/// necessarily aligned.
+/// One tensor of a safetensors file as it is stored: little-endian elements in row-major order, which need
+/// not be aligned.
 struct SafetensorsEntry {
   std::string dtype;  // F64 F32 F16 BF16 I64 I32 I16 I8 U64 U32 U16 U8 BOOL
   Shape shape;
   std::span<const std::byte> bytes;
 };
 
-/// A safetensors file, opened for reading. The whole header is checked before anything is returned: lengths,
-/// names, dtypes, shapes, and offsets that cover the data exactly, without hole or overlap. Nothing is
-/// allocated by a number that the file merely claims. The bytes are mapped, not read, so the file must not be
-/// cut while this lives; a file that AtomicFile replaces is safe.
+/// A safetensors file, opened for reading. The whole header is checked before anything is returned:
+/// lengths, names, dtypes, shapes, and offsets that cover the data exactly, without gaps or overlaps. No
+/// memory is allocated for a size that the file claims but does not have. The bytes are mapped, not read,
+/// so the file must not be truncated while this object lives; replacing it through AtomicFile is safe.
 /// Throws    IoError naming the file and, where there is one, the tensor.
 class SafetensorsFile {
  public:
@@ -32,11 +32,11 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
 
-  /// A tensor of its own memory. F16 and BF16 become f32; I8, U8, I16 and U16 become i32; U32 and U64 i64.
-  /// Throws    IoError for a name the file has not, a BOOL other than 0 and 1, a U64 beyond i64.
+  /// A new tensor. F16 and BF16 become f32; I8, U8, I16 and U16 become i32; U32 and U64 become i64.
+  /// Throws    IoError (no tensor of this name, a BOOL other than 0 and 1, a U64 beyond i64).
   Tensor load(const std::string& name) const;
 
-  /// All of them, ordered by name.
+  /// All tensors, ordered by name.
   std::vector<std::pair<std::string, Tensor>> load_all() const;
 
  private:
@@ -46,8 +46,8 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-/// Writes tensors under their names, whole or not at all: the logical elements in row-major order, whatever
-/// the strides. Equal content gives equal bytes; data are aligned to their element size.
+/// Writes tensors under their names, whole or not at all: the elements in row-major order, whatever the
+/// strides are. Equal content gives equal bytes. Data are aligned to their element size.
 /// Throws    ValueError (a name given twice, the name `__metadata__`, text that is not UTF-8), IoError.
 void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
                        const std::map<std::string, std::string>& metadata = {});

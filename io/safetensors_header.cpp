@@ -13,12 +13,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDepth = 3;  // header, tensor, shape
+constexpr int kDepth = 3;  // of nesting: header, tensor, shape
 
 [[noreturn]] void problem(const std::string& text) { throw HeaderProblem(text); }
 
-// Looked at before it is built: the JSON library's own reader takes the last of two equal names, and is quadratic in the number of
-// objects when it is watched.
+// The text is checked before it is parsed: the JSON library's own parser keeps the last of two equal names,
+// and a parser callback that finds them takes time quadratic in the number of objects.
 Json parse(std::string_view text) {
   const std::string fault = json_object_problem(text, kDepth);
   if (!fault.empty()) problem("its header " + fault);
@@ -65,7 +65,8 @@ SafetensorsHeader::Item parse_item(const std::string& name, const Json& fields) 
   return item;
 }
 
-// Sorted by place, each tensor must begin where the one before ends, and the last end with the file.
+// The items are sorted by offset: each tensor must begin where the one before it ends, and the last one
+// must end with the file.
 void check_cover(const std::vector<SafetensorsHeader::Item>& items, std::uint64_t data_bytes) {
   std::uint64_t end = 0;
   for (const auto& item : items) {

@@ -17,13 +17,13 @@ struct Sequence {
   bool open = true;
 };
 
-// The model with the keys and values of what each sequence has shown it.
+// The model together with the cached keys and values of each sequence.
 class CachedModel {
  public:
   CachedModel(const nn::CausalLM& model, std::size_t batch)
       : model_(model), caches_(model.make_caches(static_cast<std::int64_t>(batch))) {}
 
-  // The logits [vocab_size] of each sequence's next token; those of closed ones mean nothing.
+  // The logits [vocab_size] of the next token of each sequence. Those of ended sequences mean nothing.
   std::vector<Tensor> next(const std::vector<Sequence>& sequences) {
     slide(sequences);
     const std::vector<std::span<const std::int64_t>> unseen = unseen_tokens(sequences);
@@ -41,7 +41,8 @@ class CachedModel {
  private:
   std::size_t context() const { return static_cast<std::size_t>(model_.options().context); }
 
-  // Where a sequence has outgrown the context its window begins elsewhere, and nothing cached holds.
+  // Where a sequence is longer than the context, its last `context` tokens begin elsewhere than before, so
+  // nothing cached for it is valid.
   void slide(const std::vector<Sequence>& sequences) {
     Ids lengths = caches_[0].lengths();
     for (std::size_t b = 0; b < sequences.size(); ++b) {

@@ -19,7 +19,7 @@ namespace heed::lm {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
+using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
 constexpr const char* kFormat = "heed-causal-lm/1";
 

@@ -45,7 +45,7 @@ Json parse(std::string_view json) {
   return object;
 }
 
-// Nested keys joined by a dot.
+// The entries of an object; nested keys are joined by a dot.
 std::vector<std::pair<std::string, Json>> flat(const Json& object, const std::string& prefix = {}) {
   std::vector<std::pair<std::string, Json>> entries;
   for (const auto& [key, value] : object.items()) {

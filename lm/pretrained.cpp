@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
   fail<IoError>("load_pretrained", fmt::format("'{}': {}", path, reason));
 }
 
-// The names of a GPT-2 that was saved without the head around it begin one module further in.
+// A GPT-2 that was saved without its language-model head has names without the prefix `transformer.`:
+// removes that prefix from the slots if the files have it so.
 void fit_prefix(std::vector<WeightSlot>& slots, const WeightFiles& files) {
   constexpr std::string_view prefix = "transformer.";
   const std::string& first = slots.front().name;

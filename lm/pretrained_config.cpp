@@ -110,7 +110,7 @@ CausalLMOptions read_nanogpt(io::JsonFields& fields) {
   return o;
 }
 
-// Gathers what a format cannot say of a model.
+// Collects the options of a model that a format cannot express.
 class Objections {
  public:
   explicit Objections(const char* format) : format_(format) {}

@@ -48,21 +48,21 @@ void penalise(std::vector<double>& logits, double penalty, std::span<const std::
 
 struct Candidate {
   std::size_t token;
-  double weight;  // probability over that of the likeliest token
+  double weight;  // its probability over that of the most likely token
 };
 
-// Tokens of weight above zero, the likeliest first, equal ones by their number.
+// Tokens of weight above zero, the most likely first, equal ones in the order of their ids.
 std::vector<Candidate> ranked(const std::vector<double>& logits, double temperature) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<Candidate> candidates;
   for (std::size_t token = 0; token < logits.size(); ++token) {
-    // Equal to the largest: weight 1 even where inf − inf would be NaN.
+    // Weight 1 for every logit equal to the largest, even where inf − inf would be NaN.
     const bool top = logits[token] == largest;
     const double weight = top ? 1.0 : std::exp((logits[token] - largest) / temperature);
     if (weight > 0) candidates.push_back({token, weight});
   }
   std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
-    return logits[a.token] > logits[b.token];  // weights may tie by underflow where logits do not
+    return logits[a.token] > logits[b.token];  // weights may be equal by underflow where logits are not
   });
   return candidates;
 }

@@ -15,16 +15,16 @@
 namespace heed::lm {
 namespace {
 
-constexpr std::int64_t kSeen = -1;  // in place of a target that an earlier window has predicted
+constexpr std::int64_t kSeen = -1;  // replaces a target that an earlier window has predicted
 
-// Inputs [begin, begin + length), of whose targets the last `fresh` count.
+// Inputs [begin, begin + length), of whose targets only the last `fresh` count.
 struct Window {
   std::int64_t begin, length, fresh;
 };
 
 std::vector<Window> windows_of(std::int64_t tokens, std::int64_t context, std::int64_t stride) {
   std::vector<Window> windows;
-  std::int64_t predicted = 1;  // the first of the tokens that no window has predicted
+  std::int64_t predicted = 1;  // the first token that no window has predicted
   for (std::int64_t begin = 0; predicted < tokens; begin += stride) {
     const std::int64_t length = std::min(context, tokens - 1 - begin);
     const std::int64_t end = begin + length + 1;
@@ -34,7 +34,7 @@ std::vector<Window> windows_of(std::int64_t tokens, std::int64_t context, std::i
   return windows;
 }
 
-// Windows of one length.
+// The sum of the losses of windows of equal length, in nats.
 double score(const nn::CausalLM& model, std::span<const std::int64_t> tokens,
              std::span<const Window> windows) {
   const auto count = static_cast<std::int64_t>(windows.size());

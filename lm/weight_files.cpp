@@ -20,7 +20,7 @@ namespace heed::lm {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
+using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
@@ -48,7 +48,7 @@ std::string problem_of(const WeightFiles& files, const WeightSlot& slot, const W
   return same ? "" : fmt::format("'{}' differs from '{}', to which it is tied", slot.name, original->name);
 }
 
-// The rows of a parameter that a slot stands for, transposed where the file has it so.
+// The rows of a parameter that a slot stands for, transposed where the file stores them transposed.
 Tensor part_of(const Tensor& parameter, const WeightSlot& slot) {
   const Tensor whole = parameter.detach();
   if (slot.transposed) return transpose(whole, 0, 1);
@@ -151,7 +151,7 @@ void write_weight_files(const std::string& folder_name,
                         const std::vector<std::pair<std::string, Tensor>>& tensors,
                         std::uint64_t shard_bytes) {
   const fs::path folder = folder_name;
-  const std::map<std::string, std::string> metadata = {{"format", "pt"}};  // Hugging Face asks for it
+  const std::map<std::string, std::string> metadata = {{"format", "pt"}};  // Hugging Face requires it
   std::vector<std::vector<std::pair<std::string, Tensor>>> shards(1);
   std::uint64_t filled = 0;
   std::uint64_t total = 0;

@@ -11,16 +11,18 @@
 
 namespace heed::lm {
 
-/// The tensors of a folder: those of model.safetensors, or of the files that model.safetensors.index.json names.
-/// Throws    IoError naming the file and what is wrong with it: as SafetensorsFile, neither or both are there, the index names a
-///           file of another folder, a tensor that is not in the file it names, or not one that is.
+/// The tensors of a folder: those of model.safetensors, or of the files
+/// that model.safetensors.index.json names.
+/// Throws    IoError naming the file and what is wrong with it: as SafetensorsFile; neither or both of the
+///           two are there; the index names a file in another folder, names a tensor that is not in its
+///           file, or leaves out one that is.
 class WeightFiles {
  public:
   explicit WeightFiles(const std::string& folder);
 
   bool has(const std::string& name) const { return file_of_.count(name) != 0; }
   std::int64_t size() const { return static_cast<std::int64_t>(file_of_.size()); }
-  /// Name and number of file of every tensor.
+  /// The name of every tensor, and the number of its file.
   const std::map<std::string, std::size_t>& names() const { return file_of_; }
   const io::SafetensorsEntry& entry(const std::string& name) const;
   Tensor load(const std::string& name) const;
@@ -33,20 +35,23 @@ class WeightFiles {
   std::map<std::string, std::size_t> file_of_;
 };
 
-/// IoError that lists every tensor that is missing, belongs to nothing, or is of another shape or dtype than F32, F16 or BF16, with
-/// both shapes, and names that should say the same and do not. Reads no elements but those.
+/// Checks that the tensors of the files are those of the slots, and that a tied weight that a file holds
+/// twice is the same both times. Reads no other elements.
+/// Throws    IoError that lists every tensor that is missing, has no slot, has another shape (with both
+///           shapes) or another dtype than F32, F16 or BF16, and every tied tensor that differs.
 void check_weights(const std::string& folder, const WeightFiles& files, const std::vector<WeightSlot>& slots,
                    WeightFormat format);
 
-/// Copies checked tensors into the parameters, one at a time.
+/// Copies tensors that check_weights has passed into the parameters, one at a time.
 void copy_weights(const WeightFiles& files, const std::vector<WeightSlot>& slots, nn::CausalLM& model);
 
-/// The model's parameters as the tensors of a file, views where they can be; those that the model has not are zeros.
+/// The model's parameters as the tensors of a file, views where possible; those that the model does not
+/// have are zeros.
 std::vector<std::pair<std::string, Tensor>> file_tensors(const nn::CausalLM& model,
                                                          const std::vector<WeightSlot>& slots);
 
-/// Writes model.safetensors or, where the tensors take more than `shard_bytes`, files of at most that many and their index. 0: one file.
-/// A tensor larger than that has a file of its own.
+/// Writes model.safetensors. Where the tensors take more than `shard_bytes`, unless it is 0, writes several
+/// files of at most that size and their index instead. A tensor larger than that gets a file of its own.
 /// Throws    IoError.
 void write_weight_files(const std::string& folder, const std::vector<std::pair<std::string, Tensor>>& tensors,
                         std::uint64_t shard_bytes);

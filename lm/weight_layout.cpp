@@ -11,9 +11,9 @@ namespace heed::lm {
 namespace {
 
 constexpr std::string_view op = "weight layout";
-constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // so that sums of products stay below 2^63
+constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // so that sums of products of sizes stay below 2^63
 
-// What a file may claim: bounded before anything is made of it.
+// Bounds the sizes that a file claims before anything is made of them.
 void check_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
   const auto check = [](const char* name, std::int64_t size, std::int64_t least) {
     check_value(size >= least && size <= kLargest, op, name, size, fmt::format("{} to 2^30", least));
@@ -31,7 +31,7 @@ void check_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
               fmt::format("at most {}", most_layers));
 }
 
-// A model that knows the shapes of its parameters and has no memory for them.
+// A model that has the shapes of its parameters and no memory for their elements.
 nn::CausalLM shapes_alone(const nn::CausalLMOptions& options, std::int64_t most_layers) {
   check_sizes(options, most_layers);
   return nn::without_init<nn::CausalLM>(options, nn::InitialElements::none);
@@ -39,7 +39,7 @@ nn::CausalLM shapes_alone(const nn::CausalLMOptions& options, std::int64_t most_
 
 using Renaming = std::pair<std::string_view, std::string_view>;
 
-// Module paths of CausalLM and of the others, outside of the blocks and within.
+// Module paths of CausalLM and of the other formats, outside the blocks and within them.
 constexpr std::array<Renaming, 4> kGpt2Names = {{{"token", "transformer.wte"},
                                                  {"position", "transformer.wpe"},
                                                  {"norm", "transformer.ln_f"},
@@ -53,7 +53,7 @@ constexpr std::array<Renaming, 6> kGpt2BlockNames = {{{"norm1", "ln_1"},
 constexpr std::array<Renaming, 3> kLlamaNames = {
     {{"token", "model.embed_tokens"}, {"norm", "model.norm"}, {"head", "lm_head"}}};
 constexpr std::array<Renaming, 7> kLlamaBlockNames = {{{"norm1", "input_layernorm"},
-                                                       {"attention.qkv", "self_attn.qkv"},  // cut in three
+                                                       {"attention.qkv", "self_attn.qkv"},  // see add_parts
                                                        {"attention.out", "self_attn.o_proj"},
                                                        {"norm2", "post_attention_layernorm"},
                                                        {"mlp.up", "mlp.up_proj"},
@@ -69,7 +69,7 @@ std::string renamed(std::string_view module, const Table& table) {
 }
 
 struct Path {
-  std::string block;   // `3` of blocks.3.mlp.up.weight; empty outside of the blocks
+  std::string block;   // `3` of blocks.3.mlp.up.weight; empty outside the blocks
   std::string module;  // `mlp.up`
   std::string kind;    // `weight`
 };
@@ -99,7 +99,7 @@ std::string file_name(const Path& path, WeightFormat format) {
   return fmt::format("{}.{}.{}.{}", llama ? "model.layers" : "transformer.h", path.block, module, path.kind);
 }
 
-// q, k and v, which CausalLM keeps in one, each by itself.
+// A slot for each of q, k and v, which CausalLM keeps in one parameter.
 void add_parts(std::vector<WeightSlot>& slots, const WeightSlot& whole, const nn::QkvProjectionOptions& qkv) {
   std::int64_t row = 0;
   for (const auto& [part, rows] :
@@ -147,7 +147,7 @@ std::vector<WeightSlot> weight_slots(const nn::CausalLMOptions& options, WeightF
     }
   }
   if (format != WeightFormat::heed && o.tied) {
-    WeightSlot head = slots.front();  // the token vectors
+    WeightSlot head = slots.front();  // the token embedding
     head.name = "lm_head.weight";
     head.repeated = true;
     slots.push_back(head);

@@ -27,13 +27,14 @@ void Tableau::add(long double d, double noise) {
     const long double value = fine.value + (fine.value - coarse.value) / (power - 1);
     const auto p = static_cast<double>(power);
     row_.push_back({value, (p * fine.noise + coarse.noise) / (p - 1)});
-    if (coarser.size() < 2) continue;  // two steps may agree by chance; a third makes it a limit
+    if (coarser.size() < 2) continue;  // two steps may agree by chance, so three are needed
     const long double before = coarser[std::min(j + 1, coarser.size() - 1)].value;
     const long double truncation =
         std::max({std::abs(value - fine.value), std::abs(value - coarse.value), std::abs(value - before)});
     const double bar = static_cast<double>(truncation) + row_.back().noise;
     const double distance = std::abs(static_cast<double>(value) - best_.value);
-    // What a smaller step rules out was a limit by chance, or one of a range that a kink beside the point ends.
+    // A smaller step may refute the best value: it agreed by chance, or belonged to larger steps that reach
+    // over a kink beside the point.
     const bool refuted = distance > 2 * (bar + best_.bar);
     if (bar < best_.bar || refuted) best_ = {static_cast<double>(value), bar};
   }
@@ -57,11 +58,11 @@ void Differences::add(const Pair& pair) {
 bool Differences::settled() const {
   if (rows_ >= options_.most_rows) return true;
   const Derivative now = result();
-  // Sides may differ because of a kink beside the point, which smaller steps leave behind.
+  // The sides may differ because the larger steps reach over a kink beside the point; smaller ones do not.
   if (rows_ < (now.kink() ? std::max(options_.least_rows, least_rows_for_kink) : options_.least_rows))
     return false;
   const bool reached = now.central.bar <= options_.atol + options_.rtol * std::abs(now.central.value);
-  const bool exhausted = noise_ / step_ > now.central.bar;  // rounding alone is wider than the bar reached
+  const bool exhausted = noise_ / step_ > now.central.bar;  // rounding alone exceeds the bar
   return reached || exhausted;
 }
 
@@ -79,13 +80,13 @@ Derivative differentiate(long double center, double noise, const std::function<P
 double rounding_noise(std::span<const long double> values) {
   std::vector<long double> differences(values.begin(), values.end());
   double largest = 0;
-  double scale = 1;  // (k!)² / (2k)!: differences of order k of independent noise have variance σ² / scale
+  double scale = 1;  // (k!)² / (2k)!: k-th differences of independent noise have variance σ² / scale
   for (int k = 1; k <= 4; ++k) {
     for (std::size_t i = 0; i + 1 < differences.size(); ++i)
       differences[i] = differences[i + 1] - differences[i];
     differences.pop_back();
     scale *= static_cast<double>(k * k) / static_cast<double>((2 * k - 1) * (2 * k));
-    if (k < 3) continue;  // the function itself still shows in the lower ones
+    if (k < 3) continue;  // lower differences still contain the function itself
     long double sum = 0;
     for (const long double d : differences) sum += d * d;
     const auto mean = static_cast<double>(sum / static_cast<long double>(differences.size()));

@@ -14,10 +14,10 @@
 namespace heed::text {
 namespace {
 
-using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
+using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 using Ids = std::unordered_map<std::string, std::int64_t>;  // by the bytes of the token
 
-// What is wrong with a file, before its name is added.
+// Reports what is wrong with a file; the name of the file is added by the caller.
 [[noreturn]] void problem(const std::string& what, const std::string& expected = {}) {
   fail<ValueError>("byte-level BPE", what, {}, expected);
 }
@@ -26,7 +26,8 @@ std::string shortened(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
 }
 
-// Tokens by id from the ids by token: the ids must be 0 … n − 1. `added` have their text as it is, not in the alphabet.
+// Inverts the map from tokens to ids, which must be 0 … n − 1. `added` tokens are written as plain text,
+// not in the byte alphabet.
 std::vector<std::string> tokens_of(const Json& vocab, const Ids& added) {
   if (!vocab.is_object()) problem("the vocabulary is no JSON object");
   std::vector<std::string> tokens(vocab.size() + added.size());
@@ -67,7 +68,7 @@ class MergeReader {
   std::pair<std::int64_t, std::int64_t> operator()(const std::string& left, const std::string& right) const {
     return {id_of(left), id_of(right)};
   }
-  // `left right`, one blank between.
+  // A line `left right` with one space between the tokens.
   std::pair<std::int64_t, std::int64_t> operator()(const std::string& line) const {
     const std::size_t blank = line.find(' ');
     if (blank == std::string::npos || line.find(' ', blank + 1) != std::string::npos) {

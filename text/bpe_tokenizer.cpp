@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::string_view kOp = "BpeTokenizer";
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-constexpr std::size_t kLongestCached = 64;      // bytes of a piece worth remembering
+constexpr std::size_t kLongestCached = 64;      // bytes; longer pieces rarely come again
 constexpr std::size_t kMostCached = 1u << 18u;  // pieces
 
 std::string printable(std::string_view bytes) { return fmt::format("'{}'", to_byte_alphabet(bytes)); }
 
-// A piece while its parts join: a list of ids, linked both ways.
+// One token of a piece while tokens are merged: an element of a doubly linked list.
 struct Part {
   std::int64_t id;
   std::size_t before;
@@ -29,7 +29,8 @@ struct Candidate {
   std::int64_t rank;
   std::size_t place;  // of the left part
   std::int64_t left, right, result;
-  // The queue's top is the greatest: the earliest merge, then the leftmost place.
+  // The top of the queue is the greatest element, so the lowest rank, then the leftmost place,
+  // is the greatest.
   bool operator<(const Candidate& other) const {
     return rank != other.rank ? rank > other.rank : place > other.place;
   }
@@ -95,7 +96,7 @@ std::vector<std::int64_t> BpeTokenizer::merge(std::string_view piece) const {
     queue.pop();
     Part& left = parts[best.place];
     const std::size_t gone = left.after;
-    // Stale: one of the two has joined another part meanwhile.
+    // Out of date: one of the two has been merged with another token in the meantime.
     if (left.id != best.left || gone == kNone || parts[gone].id != best.right) continue;
     left.id = best.result;
     left.after = parts[gone].after;
@@ -111,7 +112,8 @@ std::vector<std::int64_t> BpeTokenizer::merge(std::string_view piece) const {
 
 std::vector<std::int64_t> BpeTokenizer::encode(std::string_view text) const {
   std::vector<std::int64_t> tokens;
-  std::unordered_map<std::string_view, std::vector<std::int64_t>> known;  // pieces of this text
+  std::unordered_map<std::string_view, std::vector<std::int64_t>>
+      known;  // the tokens of pieces met before in this text
   split_(text, [&](std::string_view piece) {
     const auto found = known.find(piece);
     if (found != known.end()) {

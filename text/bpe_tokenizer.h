@@ -12,32 +12,33 @@
 
 namespace heed::text {
 
-/// What byte-level BPE is made of.
+/// The vocabulary of byte-level BPE.
 struct BpeVocabulary {
-  std::vector<std::string> tokens;  // the bytes of each id; all 256 single bytes are among them
-  std::vector<std::pair<std::int64_t, std::int64_t>> merges;  // pairs of ids that join, the first ones first
+  std::vector<std::string> tokens;  // the bytes of each token id; all 256 single bytes are among them
+  std::vector<std::pair<std::int64_t, std::int64_t>> merges;  // pairs of ids that are joined, by rank
   std::vector<std::int64_t> added;  // ids that no text encodes to, such as that of <|endoftext|>
 };
 
 struct BpeTrainOptions {
   std::int64_t vocab_size = 1024;  // at least 256
-  std::int64_t min_count = 2;      // a pair that comes less often is not joined
-  /// Told the tokens so far after each merge.
+  std::int64_t min_count = 2;      // a pair that occurs less often is not joined
+  /// Called after each merge with the number of tokens so far.
   std::function<void(std::int64_t tokens, std::int64_t vocab_size)> on_progress = nullptr;
 };
 
-/// Learns merges: again and again the pair that comes most often within the pieces of Gpt2Split, of equals the one of the lower
-/// ids, becomes a token. The same text gives the same vocabulary everywhere; it may stay below vocab_size when no
-/// pair comes often enough.
+/// Learns merges. Again and again, the pair of tokens that occurs most often within the pieces of
+/// Gpt2Split becomes a new token; of equally frequent pairs, the one with the lower ids. The same text
+/// gives the same vocabulary on every platform. The result has fewer than vocab_size tokens when no pair
+/// occurs often enough.
 /// Throws    ValueError (vocab_size below 256, min_count below 1).
 BpeVocabulary train_bpe(std::string_view text, const BpeTrainOptions& options);
 
-/// Byte-level BPE as in GPT-2: any bytes at all, decode(encode(b)) == b. Text is cut by Gpt2Split; within a piece
-/// the earliest merge that applies is made first, of equals the leftmost.
+/// Byte-level BPE as in GPT-2, for any bytes: decode(encode(bytes)) == bytes. Text is cut into pieces by
+/// Gpt2Split. Within a piece the merge of lowest rank is applied first; of equal ones, the leftmost.
 class BpeTokenizer final : public Tokenizer {
  public:
-  /// Throws    ValueError (a byte without a token, a token twice, a merge of or to what is no token, a merge
-  ///           twice).
+  /// Throws    ValueError (a byte without a token, a token twice, a merge that names or gives no token,
+  ///           a merge twice).
   explicit BpeTokenizer(BpeVocabulary vocabulary);
 
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(vocabulary_.tokens.size()); }
@@ -62,23 +63,23 @@ class BpeTokenizer final : public Tokenizer {
 
   BpeVocabulary vocabulary_;
   Gpt2Split split_;
-  std::vector<std::int64_t> byte_ids_;               // of the 256 bytes
-  std::unordered_map<std::uint64_t, Merge> merges_;  // by the pair of ids
+  std::vector<std::int64_t> byte_ids_;               // token id of each of the 256 bytes
+  std::unordered_map<std::uint64_t, Merge> merges_;  // by the pair of ids, see key()
 };
 
-/// The vocabulary of a Hugging Face tokenizer.json of this kind: BPE with the ByteLevel pre-tokenizer and decoder, without normalizer, prefix
-/// space, dropout or unknown token fallback.
-/// Throws    ValueError that names what is of another kind.
+/// The vocabulary of a Hugging Face tokenizer.json, which must be BPE with the ByteLevel pre-tokenizer and
+/// decoder, without normalizer, prefix space, dropout or fallback for unknown tokens.
+/// Throws    ValueError naming what is of another kind.
 BpeVocabulary bpe_from_huggingface(std::string_view json);
 
-/// The file of to_json, written whole or not at all.
+/// Writes to_json() to a file, whole or not at all.
 /// Throws    IoError.
 void save_tokenizer(const std::string& path, const Tokenizer& tokenizer);
-/// Reads a tokenizer.json, Hugging Face's or heed's.
+/// Reads a tokenizer.json of Hugging Face's or of heed's.
 /// Throws    IoError naming the file and what is wrong with it.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
-/// GPT-2's two files: a JSON object from tokens to ids, and merges, one a line.
+/// GPT-2's two files: a JSON object from tokens to ids, and a text file with one merge on each line.
 /// Throws    IoError naming the file and what is wrong with it.
 BpeVocabulary load_gpt2_files(const std::string& vocab_json, const std::string& merges_txt);
 void save_gpt2_files(const std::string& vocab_json, const std::string& merges_txt,

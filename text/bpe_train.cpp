@@ -24,7 +24,7 @@ struct Word {
   std::int64_t count = 0;
 };
 
-// How often each pair comes, and in which words; the most frequent pair at hand.
+// How often each pair occurs, and in which words; gives the most frequent pair.
 class PairCounts {
  public:
   explicit PairCounts(std::vector<Word> words) : words_(std::move(words)) {
@@ -32,7 +32,7 @@ class PairCounts {
     for (const auto& [pair, count] : counts_) queue_.push({count, pair});
   }
 
-  // The most frequent pair, of equals the lowest; count 0 when there is none.
+  // The most frequent pair, the lowest of equally frequent ones; count 0 when there is none.
   std::pair<std::int64_t, Pair> best() {
     while (!queue_.empty()) {
       const Entry entry = queue_.top();
@@ -44,7 +44,7 @@ class PairCounts {
     return {0, {}};
   }
 
-  // Joins the pair in every word.
+  // Replaces the pair by the token `id` in every word.
   void join(const Pair& pair, std::int64_t id) {
     const std::unordered_set<std::size_t> places = std::move(where_[pair]);
     std::unordered_set<Pair, PairHash> fresh;
@@ -93,7 +93,7 @@ class PairCounts {
   std::vector<Word> words_;
   std::unordered_map<Pair, std::int64_t, PairHash> counts_;
   std::unordered_map<Pair, std::unordered_set<std::size_t>, PairHash> where_;
-  std::priority_queue<Entry> queue_;  // counts may be out of date, none is too low
+  std::priority_queue<Entry> queue_;  // counts may be out of date, but then they are too high
 };
 
 std::vector<Word> words_of(std::string_view text) {
@@ -128,7 +128,7 @@ BpeVocabulary train_bpe(std::string_view text, const BpeTrainOptions& options) {
     const auto next = static_cast<std::int64_t>(vocabulary.tokens.size());
     const std::string token = vocabulary.tokens[static_cast<std::size_t>(pair.first)] +
                               vocabulary.tokens[static_cast<std::size_t>(pair.second)];
-    // ab·c and a·bc are one token, which two merges lead to.
+    // ab·c and a·bc give the same token by two different merges.
     const auto [place, is_new] = ids.emplace(token, next);
     counts.join(pair, place->second);
     vocabulary.merges.push_back(pair);

@@ -42,13 +42,14 @@ void validate(const HiddenChain& chain) {
   }
 }
 
-// Grassmann, Taksar and Heyman: states leave from the last to the second, each handing its flow to the
-// others; then the probabilities are built up again. Nothing is subtracted, so nothing cancels.
+// The method of Grassmann, Taksar and Heyman: states are eliminated from the last to the second, and
+// each passes its flow on to the others; then the probabilities are built up again. Nothing is
+// subtracted, so nothing cancels.
 std::vector<double> stationary_distribution(const HiddenChain& chain) {
   const std::size_t count = chain.states.size();
   std::vector<std::map<std::size_t, double>> out(count);  // out[i][j]: flow i -> j
-  std::vector<std::map<std::size_t, double>> in(
-      count);  // in[j][i], j > i: the same flow, frozen when j leaves
+  // in[j][i], j > i: the same flow, kept as it is when j is eliminated
+  std::vector<std::map<std::size_t, double>> in(count);
   for (std::size_t s = 0; s < count; ++s) {
     const auto total = static_cast<double>(total_weight(chain.states[s]));
     for (const auto& edge : chain.states[s].next) {
@@ -85,7 +86,7 @@ std::vector<double> stationary_distribution(const HiddenChain& chain) {
   return probability;
 }
 
-// Counter-based: draw number k is a mix (splitmix64) of seed and k.
+// Counter-based: draw number k is a hash (splitmix64) of seed and k.
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : state_(seed) {}
@@ -97,7 +98,8 @@ class Draws {
     return z ^ (z >> 31);
   }
 
-  // Uniform in [0, bound) without bias: the incomplete last stretch of the 64-bit range is drawn again.
+  // Uniform in [0, bound) without bias: a draw from the incomplete last part of the 64-bit
+  // range is repeated.
   std::uint64_t below(std::uint64_t bound) {
     const std::uint64_t remainder = (UINT64_MAX % bound + 1) % bound;
     std::uint64_t draw = next();
@@ -125,7 +127,7 @@ struct WeightedBelief {
   double probability = 0;
 };
 
-// The merge key: states and probabilities in steps of 2^-40, as bytes.
+// The key under which beliefs are merged: states and probabilities in steps of 2^-40, as bytes.
 std::string merge_key(const std::vector<std::pair<std::uint32_t, double>>& belief) {
   std::string key;
   key.reserve(belief.size() * 10);
@@ -153,7 +155,8 @@ TextSource::TextSource(HiddenChain chain) : chain_(std::move(chain)) {
 
 std::string TextSource::generate(std::size_t characters, std::uint64_t seed) const {
   Draws draws(seed);
-  // π is real-valued; 53 random bits against its running sums need only comparisons of exact doubles.
+  // π is real-valued: 53 random bits are compared with its running sums, which are doubles, so the
+  // comparison is exact.
   const double point = static_cast<double>(draws.next() >> 11) * 0x1p-53;
   std::size_t state = 0;
   double sum = stationary_[0];
@@ -201,7 +204,7 @@ std::vector<double> TextSource::conditional_entropy(std::size_t context) const {
   std::vector<double> entropy(context, 0.0);
   for (double& value : entropy) {
     std::vector<WeightedBelief> following;
-    std::unordered_map<std::string, std::size_t> known;  // merge key -> place in following
+    std::unordered_map<std::string, std::size_t> known;  // merge key -> index in following
     for (const auto& [belief, probability] : current) {
       for (auto& [symbol, next] : advance(belief)) {
         const double p = normalise(next);

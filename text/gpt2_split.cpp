@@ -12,7 +12,8 @@
 namespace heed::text {
 namespace {
 
-// Unicode's White_Space, as part of a class. PCRE2's own \s counts U+180E, which is white space no longer.
+// Unicode's White_Space, as part of a character class. PCRE2's own \s includes U+180E, which is no
+// longer white space.
 constexpr char kWhiteSpace[] =
     R"(\t-\r\x20\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 
@@ -25,7 +26,8 @@ std::string gpt2_pattern() {
 
 PCRE2_SPTR bytes_of(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
-// The pieces of well-formed text. The pattern matches at every place, as its last four branches take any character.
+// The pieces of well-formed text. The pattern matches at every position, because its last four branches
+// accept any character.
 void split_utf8(const pcre2_code* pattern, pcre2_match_data* match, std::string_view text,
                 const std::function<void(std::string_view)>& call) {
   for (std::size_t offset = 0; offset < text.size();) {
@@ -65,7 +67,7 @@ Gpt2Split::Gpt2Split() {
     fail<ValueError>("Gpt2Split", "PCRE2 does not know the pattern",
                      fmt::format("error {} at {}", error, place), "PCRE2 built with Unicode");
   }
-  pcre2_jit_compile(pattern, PCRE2_JIT_COMPLETE);  // where there is none, matching is slower and the same
+  pcre2_jit_compile(pattern, PCRE2_JIT_COMPLETE);  // without a JIT, matching is slower; results are the same
   pattern_ = std::shared_ptr<const void>(pattern, [pattern](const void*) { pcre2_code_free(pattern); });
 }
 

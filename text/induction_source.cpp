@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostKeys = 26;
 constexpr std::int64_t kMostValues = 10;
 
-// Numbers 0 … n−1, all but equally likely: off by less than n 2^-64.
+// Numbers 0 … n−1. Their probabilities differ from 1/n by less than 2^-64.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::uint64_t document) : stream_{seed, document} {}
@@ -28,10 +28,11 @@ class Draws {
   std::uint64_t index_ = 0;
 };
 
-// Entry j is the probability that a walk of 1 … steps ahead around a circle has not come back after j steps.
+// Entry j is the probability that a walk around a circle, by 1 … steps at a time, has not returned to its
+// start after j steps.
 std::vector<double> not_back(std::size_t entries, const InductionOptions& o) {
   const auto size = static_cast<std::size_t>(o.keys);
-  std::vector<double> at(size);  // the walks that are not back, by their place; 0 is where they began
+  std::vector<double> at(size);  // walks that have not returned, by their place; they start at 0
   at[0] = 1;
   std::vector<double> left(entries, 1.0);
   for (std::size_t j = 1; j < entries; ++j) {

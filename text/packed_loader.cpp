@@ -13,7 +13,7 @@ namespace heed::text {
 
 struct PackedPass {
   std::vector<TokenSpan> documents;
-  std::vector<std::int64_t> ends;  // of each document, in the tokens of the pass
+  std::vector<std::int64_t> ends;  // of each document, in tokens from the start of the pass
 
   explicit PackedPass(std::vector<TokenSpan> ordered) : documents(std::move(ordered)) {
     std::int64_t end = 0;
@@ -38,7 +38,7 @@ std::vector<TokenSpan> checked(std::string_view op, std::vector<TokenSpan> docum
   return documents;
 }
 
-// Whether one of the first `tokens` tokens has a target.
+// Whether one of the first `tokens` tokens of a pass has a target.
 bool has_target(const PackedPass& pass, std::int64_t tokens) {
   for (std::size_t i = 0; i < pass.documents.size(); ++i) {
     const std::int64_t size = pass.documents[i].size();
@@ -50,7 +50,7 @@ bool has_target(const PackedPass& pass, std::int64_t tokens) {
 
 using PassOf = std::function<const PackedPass&(std::int64_t number)>;
 
-// Where the next tokens of a batch go.
+// Where the next tokens of a batch are written.
 struct Places {
   std::int64_t* input;
   std::int64_t* target;
@@ -66,7 +66,7 @@ void take(const TokenSpan& document, std::int64_t first, std::int64_t count, std
   to.document = std::fill_n(to.document, count, number);
 }
 
-// Rows first … first+count−1 of passes that follow each other, of `tokens` each.
+// Rows first … first+count−1 of consecutive passes, each of `tokens` tokens.
 Batch rows_of(std::int64_t first, std::int64_t count, std::int64_t context, std::int64_t tokens,
               const PassOf& pass_of) {
   const Shape shape = {count, context};

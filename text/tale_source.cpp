@@ -10,7 +10,7 @@
 namespace heed::text {
 namespace {
 
-// Where text may go on: states with integer weights.
+// How text may continue: states with integer weights.
 using Fork = std::vector<HiddenChain::Edge>;
 
 struct Share {
@@ -18,7 +18,8 @@ struct Share {
   Fork fork;
 };
 
-// One fork that takes each share with its weight: weights are brought to a common total first.
+// A fork that takes each share with its weight. The weights of all shares are first scaled to
+// a common total.
 Fork mix(const std::vector<Share>& shares) {
   const auto total = [](const Fork& fork) {
     std::uint32_t sum = 0;
@@ -57,7 +58,7 @@ const std::vector<Cast> kCast = {
     {"they", true, {"kings", "boys", "queens", "girls", "bears", "hares", "crows", "cats"}},
 };
 
-// Text is laid out from its end to its beginning: each piece is told where the text goes on.
+// The states are built from the end of the text to its beginning: each piece is told what follows it.
 class Layout {
  public:
   HiddenChain build() {
@@ -91,7 +92,7 @@ class Layout {
     return mix(shares);
   }
 
-  // article, perhaps a describing word, noun
+  // An article, perhaps an adjective, and a noun.
   Fork noun_phrase(const Words& articles, const Words& describing, const Words& nouns,
                    std::string_view ending, const Fork& next) {
     const Fork noun = one_of(nouns, ending, next);

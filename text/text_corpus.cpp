@@ -51,7 +51,7 @@ std::int64_t total_size(const std::vector<TokenSpan>& documents) {
   return total;
 }
 
-// How many of n tokens train; all but a tenth, without overflow.
+// How many of n tokens are for training: all but a tenth, computed without overflow.
 std::int64_t training_share(std::int64_t n) { return n / 10 * 9 + n % 10 * 9 / 10; }
 
 }  // namespace

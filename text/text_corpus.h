@@ -10,14 +10,16 @@
 
 namespace heed::text {
 
-/// The regular files that are meant: a file as it is given, a folder as all files under it, ordered by their path's bytes.
-/// Hidden ones, and folders behind links, are left out of a folder.
-/// Throws    IoError naming a path that does not exist, a folder that holds no file or cannot be read.
+/// The files that paths stand for: a file stands for itself, a folder for all regular files in it and its
+/// subfolders, ordered by the bytes of their paths. Hidden files and folders, and folders behind symbolic
+/// links, are left out.
+/// Throws    IoError naming the path: it does not exist, or is a folder that holds no file or
+///           cannot be read.
 std::vector<std::string> list_files(std::span<const std::string> paths);
 
 enum class TextKind { utf8, bytes };
 
-/// Files as one text, each a document.
+/// Several files as one text, in which each file is a document.
 struct TextCorpus {
   std::string text;
   std::vector<std::size_t> ends;  // of each document, in bytes
@@ -28,21 +30,21 @@ struct TextCorpus {
   }
 };
 
-/// Reads files in their order.
-/// Throws    IoError naming the file: it cannot be read, or for TextKind::utf8 is not UTF-8, with
-/// the byte.
+/// Reads files in the given order.
+/// Throws    IoError naming the file: it cannot be read, or, for TextKind::utf8, is not UTF-8
+///           (naming the byte).
 TextCorpus read_corpus(std::span<const std::string> files, TextKind kind);
 
-/// Documents to learn from and documents to validate with, in the order of the text.
+/// Documents to train on and documents to validate on, in the order of the text.
 struct TokenSplit {
   std::vector<TokenSpan> training;
   std::vector<TokenSpan> validation;
 };
 
-/// The last tenth of the tokens validates; the document it begins in is cut.
+/// The last tenth of the tokens is for validation; the document in which it begins is cut in two.
 TokenSplit split_tail(const std::vector<TokenSpan>& documents);
-/// Whole documents validate: in an order drawn from the seed, the first that have a tenth of the tokens together. The
-/// longest document always trains.
+/// Whole documents are for validation: in an order drawn from the seed, as many as have a tenth of the
+/// tokens together. The longest document is always for training.
 /// Throws    ValueError for fewer than 2 documents with tokens.
 TokenSplit split_documents(const std::vector<TokenSpan>& documents, std::uint64_t seed);
 

@@ -8,7 +8,7 @@
 namespace heed::text {
 namespace {
 
-// Bytes at the end of the text that may still become one character.
+// The number of bytes at the end of the text that may be an unfinished character.
 std::size_t unfinished_character(std::string_view text) {
   for (std::size_t tail = 1; tail <= std::min<std::size_t>(3, text.size()); ++tail) {
     const auto lead = static_cast<unsigned char>(text[text.size() - tail]);
@@ -19,8 +19,8 @@ std::size_t unfinished_character(std::string_view text) {
   return 0;
 }
 
-// Length of the longest end of the text with which the stop string begins.
-std::size_t begun(std::string_view text, std::string_view stop) {
+// The length of the longest end of the text that is a beginning of the stop string.
+std::size_t partial_match(std::string_view text, std::string_view stop) {
   for (std::size_t length = std::min(text.size(), stop.size() - 1); length > 0; --length) {
     if (stop.starts_with(text.substr(text.size() - length))) return length;
   }
@@ -46,7 +46,7 @@ std::string TextStream::push(std::int64_t token) {
     return std::exchange(waiting_, {}).substr(0, end);
   }
   std::size_t held = unfinished_character(waiting_);
-  for (const std::string& stop : stops_) held = std::max(held, begun(waiting_, stop));
+  for (const std::string& stop : stops_) held = std::max(held, partial_match(waiting_, stop));
   std::string certain = waiting_.substr(0, waiting_.size() - held);
   waiting_.erase(0, certain.size());
   return certain;

@@ -8,18 +8,18 @@
 
 namespace heed::text {
 
-/// Turns tokens into text as they come. Text is handed out as soon as it is certain: an unfinished UTF-8 character waits for
-/// its other bytes, and what may be the beginning of a stop string waits until it is or is not one. All that is
-/// handed out together is decode of the tokens, byte for byte, up to the first stop string, which is left out.
-/// The tokenizer must outlive the stream.
+/// Turns tokens into text as they arrive. Text is returned as soon as it is certain: an unfinished UTF-8
+/// character waits for its remaining bytes, and text that may be the beginning of a stop string waits until
+/// that is decided. All returned text together is the decoded tokens, byte for byte, up to the first stop
+/// string, which is left out. The tokenizer must outlive the stream.
 /// Throws    ValueError for an empty stop string.
 class TextStream {
  public:
   explicit TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops = {});
 
-  /// The text that became certain. Nothing once a stop string was met.
+  /// The text that has become certain; empty once a stop string was found.
   std::string push(std::int64_t token);
-  /// After the last token: what still waits.
+  /// Call it after the last token: returns the text that still waits.
   std::string finish();
   bool stopped() const { return stopped_; }
 

@@ -42,7 +42,7 @@ struct Sizes {
   std::uint64_t width, vocab_size, tokens, documents;
 };
 
-// What the file says of itself, once it agrees with the file's size.
+// The sizes that the file claims, after they were found to agree with the size of the file.
 Sizes checked_sizes(std::string_view file) {
   if (!file.starts_with(kMagic)) throw Problem{"is no token file: it does not begin as one"};
   if (file.size() < kHead + kFoot) throw Problem{fmt::format("was cut: it has only {} bytes", file.size())};
@@ -61,7 +61,7 @@ Sizes checked_sizes(std::string_view file) {
         fmt::format("claims {} bytes a token for a vocabulary of {}", sizes.width, sizes.vocab_size)};
   }
   const std::uint64_t body = file.size() - kHead - kFoot;
-  // Bounded first, so that the products below stay small.
+  // Bounded first, so that the products below do not overflow.
   if (sizes.tokens > body || sizes.documents > body ||
       padded(sizes.tokens * sizes.width) + sizes.documents * 8 != body) {
     throw Problem{fmt::format("was cut or is damaged: {} bytes do not hold {} tokens in {} documents",
@@ -74,10 +74,10 @@ template <class T>
 TokenSpan checked_ids(std::string_view file, const Sizes& sizes) {
   const std::span ids(reinterpret_cast<const T*>(file.data() + kHead),
                       static_cast<std::size_t>(sizes.tokens));
-  const auto odd = std::find_if(ids.begin(), ids.end(), [&](T id) { return id >= sizes.vocab_size; });
-  if (odd != ids.end()) {
-    throw Problem{fmt::format("has token {} at position {}, outside its vocabulary of {}", *odd,
-                              odd - ids.begin(), sizes.vocab_size)};
+  const auto outside = std::find_if(ids.begin(), ids.end(), [&](T id) { return id >= sizes.vocab_size; });
+  if (outside != ids.end()) {
+    throw Problem{fmt::format("has token {} at position {}, outside its vocabulary of {}", *outside,
+                              outside - ids.begin(), sizes.vocab_size)};
   }
   return ids;
 }

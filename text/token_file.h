@@ -14,14 +14,17 @@
 
 namespace heed::text {
 
-// A text as tokens, document after document, in a file that is mapped and not read. Little-endian:
-//   "HEEDTOK\n", u32 version 1, u32 bytes a token (2 or 4), u64 vocabulary size, 16 characters checksum of the
-//   tokenizer's JSON; the tokens, zeros up to a multiple of 8; u64 end of each document, in tokens;
-//   u64 tokens, u64 documents, u64 checksum (FNV-1a) of all before it.
-// Counts and checksum come last, so that a file of any size is written in one pass.
+// A text as tokens, document after document, in a file that is mapped and not read.
+// The format, little-endian:
+//   "HEEDTOK\n", u32 version 1, u32 bytes of a token (2 or 4), u64 vocabulary size,
+//   16 characters: checksum of the tokenizer's JSON;
+//   the tokens, then zeros up to a multiple of 8;
+//   u64 end of each document, in tokens;
+//   u64 number of tokens, u64 number of documents, u64 checksum (FNV-1a) of everything before it.
+// Counts and checksum come last, so that a file of any size can be written in one pass.
 
-/// Writes a token file, whole or not at all: without commit() the destructor leaves what was there.
-/// Throws    IoError; ValueError for a tokenizer of more than 2^32 ids.
+/// Writes a token file, whole or not at all: without commit() the destructor keeps the former file.
+/// Throws    IoError; ValueError (a tokenizer of more than 2^32 ids).
 class TokenFileWriter {
  public:
   TokenFileWriter(const std::string& path, const Tokenizer& tokenizer);
@@ -29,7 +32,7 @@ class TokenFileWriter {
   /// Throws    IndexError for an id outside the vocabulary.
   void add_document(std::span<const std::int64_t> ids);
   std::int64_t tokens() const { return tokens_; }
-  /// Only once, and last.
+  /// Call it once, after the last document.
   void commit();
 
  private:
@@ -44,7 +47,8 @@ class TokenFileWriter {
   std::vector<std::int64_t> ends_;
 };
 
-/// A token file, mapped. All of it is checked when it is opened: sizes, checksum, ids, documents.
+/// A token file, mapped into memory. All of it is checked when it is opened: sizes,
+/// checksum, ids, documents.
 /// Throws    IoError naming the file and what is wrong with it.
 class TokenFile {
  public:
@@ -54,7 +58,7 @@ class TokenFile {
   TokenSpan tokens() const { return tokens_; }
   /// The end of each document, in tokens; the last one is tokens().size().
   std::span<const std::int64_t> document_ends() const { return ends_; }
-  /// As 16 hexadecimal digits: of the tokenizer's JSON, and of the file.
+  /// Checksums as 16 hexadecimal digits: of the tokenizer's JSON, and of the file.
   const std::string& tokenizer_checksum() const { return tokenizer_checksum_; }
   const std::string& checksum() const { return checksum_; }
 
@@ -71,7 +75,7 @@ class TokenFile {
   std::string checksum_;
 };
 
-/// Whether a file begins as a token file does. False where it cannot be read.
+/// Whether a file begins like a token file. False where it cannot be read.
 bool is_token_file(const std::string& path);
 
 }  // namespace heed::text

@@ -7,7 +7,8 @@
 
 namespace heed::text {
 
-/// Token ids that lie elsewhere side by side, 2, 4 or 8 bytes each. They must outlive the span.
+/// Token ids that are stored elsewhere one after the other, 2, 4 or 8 bytes each. They must
+/// outlive the span.
 class TokenSpan {
  public:
   TokenSpan() = default;
@@ -16,9 +17,9 @@ class TokenSpan {
   TokenSpan(std::span<const std::int64_t> ids);
 
   std::int64_t size() const { return size_; }
-  /// 0 <= i < size().
+  /// Requires 0 <= i < size().
   std::int64_t operator[](std::int64_t i) const;
-  /// Ids first … first+count−1, which must be within the span.
+  /// Ids first … first+count−1, which must lie within the span.
   TokenSpan subspan(std::int64_t first, std::int64_t count) const;
   /// Writes all ids to `out` and returns its end.
   std::int64_t* copy(std::int64_t* out) const;
@@ -31,7 +32,7 @@ class TokenSpan {
   std::int64_t size_ = 0;
 };
 
-/// Spans read as one text, one after the other; nothing is copied.
+/// Several spans read as one text, one after the other. Nothing is copied.
 class TokenText {
  public:
   TokenText(std::span<const std::int64_t> ids);
@@ -41,15 +42,17 @@ class TokenText {
 
   const std::vector<TokenSpan>& pieces() const { return pieces_; }
   std::int64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-  /// Writes the ids at first … first+count−1, which must be within the text, and returns the end of `out`.
+  /// Writes ids first … first+count−1, which must lie within the text, to `out` and returns the end
+  /// of the output.
   std::int64_t* copy(std::int64_t first, std::int64_t count, std::int64_t* out) const;
 
  private:
   std::vector<TokenSpan> pieces_;
-  std::vector<std::int64_t> ends_;  // of each piece, in the text
+  std::vector<std::int64_t> ends_;  // of each piece, in tokens from the start of the text
 };
 
-/// A text cut in documents at these ends, which rise to its size. An empty document stays.
+/// A text cut into documents that end at `ends`, which must ascend to the size of the text. Empty
+/// documents are kept.
 std::vector<TokenSpan> cut_documents(TokenSpan tokens, std::span<const std::int64_t> ends);
 
 }  // namespace heed::text

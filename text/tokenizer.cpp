@@ -12,7 +12,7 @@
 namespace heed::text {
 namespace {
 
-// `é (U+00E9)`; control characters by number alone.
+// A character as 'é' (U+00E9); control characters by their number alone.
 std::string character_name(char32_t code) {
   const std::string number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(code));
   if (code < 0x20 || code == 0x7F) return number;

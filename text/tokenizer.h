@@ -9,8 +9,8 @@
 
 namespace heed::text {
 
-/// Turns text into token ids 0..vocab_size()-1 and back. decode(encode(text)) == text for any text encode
-/// accepts.
+/// Turns text into token ids 0..vocab_size()-1 and back. decode(encode(text)) == text for every text
+/// that encode accepts.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -26,7 +26,7 @@ class Tokenizer {
   virtual std::string to_json() const = 0;
 };
 
-/// One token a byte: 256 ids, any bytes at all.
+/// One token for each byte: 256 ids, any bytes.
 class ByteTokenizer final : public Tokenizer {
  public:
   std::int64_t vocab_size() const override { return 256; }
@@ -35,7 +35,7 @@ class ByteTokenizer final : public Tokenizer {
   std::string to_json() const override;
 };
 
-/// One token a Unicode code point, numbered in the order of the code points.
+/// One token for each Unicode code point; ids are in the order of the code points.
 class CharTokenizer final : public Tokenizer {
  public:
   /// The vocabulary is the set of characters of `text`.
@@ -44,9 +44,8 @@ class CharTokenizer final : public Tokenizer {
 
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(codes_.size()); }
 
-  /// Throws    ValueError naming a character outside the vocabulary and its position, or the offset of a byte
-  /// that is
-  ///           not UTF-8.
+  /// Throws    ValueError (a character outside the vocabulary, naming it and its position; a byte that is
+  ///           not UTF-8, naming its offset).
   std::vector<std::int64_t> encode(std::string_view text) const override;
   std::string decode(std::span<const std::int64_t> tokens) const override;
   std::string to_json() const override;
@@ -55,7 +54,7 @@ class CharTokenizer final : public Tokenizer {
   std::vector<char32_t> codes_;  // id → code point, ascending
 };
 
-/// IndexError that names the first id outside 0 … vocab_size − 1 and its position.
+/// Throws    IndexError naming the first id outside 0 … vocab_size − 1 and its position.
 void check_token_ids(std::span<const std::int64_t> tokens, std::int64_t vocab_size);
 
 /// The tokenizer that to_json described, or a Hugging Face tokenizer.json of byte-level BPE.

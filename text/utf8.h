@@ -7,12 +7,12 @@
 
 namespace heed::text {
 
-/// Length in bytes of the well-formed UTF-8 character at `offset`; 0 when the bytes there are none (stray,
-/// truncated, overlong, surrogate, above U+10FFFF, or the end of the text).
+/// The length in bytes of the well-formed UTF-8 character at `offset`. 0 where the bytes do not form one: a
+/// stray, truncated or overlong sequence, a surrogate, a code above U+10FFFF, or the end of the text.
 std::size_t utf8_length(std::string_view text, std::size_t offset);
 
-/// Code points of UTF-8 text. `op` names the caller in errors.
-/// Throws    ValueError naming the byte offset of the first malformed byte.
+/// The code points of UTF-8 text. `op` names the caller in errors.
+/// Throws    ValueError naming the offset of the first malformed byte.
 std::vector<char32_t> decode_utf8(std::string_view text, std::string_view op);
 
 /// Appends the UTF-8 form of one code point.

@@ -9,32 +9,33 @@
 
 namespace heed::text {
 
-/// A target that no loss counts.
+/// A target that is left out of the loss.
 constexpr std::int64_t kNoTarget = -100;
 
-/// Token ids and, at each place, the id that follows: both i64 [batch, context].
+/// Token ids and, at each position, the id that follows: both i64 [batch, context].
 struct Batch {
   Tensor inputs;
   Tensor targets;  // kNoTarget where nothing follows
-  Tensor documents =
-      {};  // i64, which document of its row a token belongs to; undefined: rows are of one piece
+  /// i64 [batch, context]: the number of the document, within its row, that a token belongs to. Undefined
+  /// where each row is a single document.
+  Tensor documents = {};
 };
 
-/// How many targets of a batch count.
+/// The number of targets that count in the loss.
 std::int64_t counted_tokens(const Batch& batch, std::int64_t ignore_index = kNoTarget);
 
 struct WindowOptions {
   std::int64_t context = 0;
   std::int64_t batch = 0;
-  std::int64_t every = 0;  // windows begin at multiples of it; 0: anywhere, or side by side
-  Share share = {};        // of a loader: the rows of each batch that it gives; maybe none
+  std::int64_t every = 0;  // windows begin at its multiples; 0: anywhere (loader), side by side (sequence)
+  Share share = {};        // of a loader: which rows of each batch it returns, possibly none
 };
 
-/// Batches of windows that begin at random places of a text, those at multiples of `every` if it is given. A batch
-/// depends on the generator's seed and the step alone, so a run can be taken up at any step. The tokens are not
-/// copied and must outlive the loader.
-/// Throws    ValueError (options below 1; fewer than context + 1 tokens, saying have and need; a negative
-/// step).
+/// Batches of training windows that begin at random places of a text, or at multiples of `every` if it is
+/// given. A batch depends only on the generator's seed and the step, so a run can be resumed at any step.
+/// The tokens are not copied and must outlive the loader.
+/// Throws    ValueError (options below 1; fewer than context + 1 tokens, naming both numbers;
+///           a negative step).
 class WindowLoader {
  public:
   WindowLoader(TokenText tokens, const WindowOptions& options, Generator& generator);
@@ -47,17 +48,17 @@ class WindowLoader {
   std::uint64_t seed_;
 };
 
-/// The text cut in windows side by side, in order: window w has tokens [w·every, w·every + context) as inputs, with
-/// every = context unless it is given.
-/// What is left at the end, less than a window and its last target, is not seen.
-/// Throws    as WindowLoader; IndexError for a batch number outside 0 … batches()−1.
+/// A text cut into windows in order: window w has tokens [w·every, w·every + context) as inputs. `every` is
+/// the context, so that windows lie side by side, unless it is given. Tokens left over at the end, fewer
+/// than a window and its last target, are not used.
+/// Throws    as WindowLoader; IndexError (a batch number outside 0 … batches()−1).
 class WindowSequence {
  public:
   WindowSequence(TokenText tokens, const WindowOptions& options);
 
   std::int64_t windows() const { return windows_; }
   std::int64_t batches() const { return (windows_ + options_.batch - 1) / options_.batch; }
-  /// The last one may have fewer windows.
+  /// The last batch may have fewer windows.
   Batch batch(std::int64_t number) const;
 
  private:

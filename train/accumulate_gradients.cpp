@@ -16,8 +16,8 @@ std::vector<std::int64_t> counts_of(std::span<const text::Batch> parts, std::int
   return counts;
 }
 
-// The loss and gradients of these parts, as their share of `total` tokens. before(i) is called before the backward
-// of part i.
+// The loss and gradients of these parts, weighted by their share of `total` tokens. Calls before(i) before
+// the backward of part i.
 template <class Before>
 double accumulate(std::span<const text::Batch> parts, std::span<const std::int64_t> counts,
                   std::int64_t total, const BatchLoss& loss, Before&& before) {

@@ -18,7 +18,7 @@ namespace heed::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;  // its objects find a key fast, unlike ordered ones
+using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
 constexpr const char* kFormat = "heed-checkpoint/2";
 constexpr std::string_view kPrefix = "step-";
@@ -27,7 +27,7 @@ constexpr std::string_view kPrefix = "step-";
   fail<IoError>("load_checkpoint", fmt::format("'{}': {}", path, reason));
 }
 
-// The content of a checkpoint's JSON file, whose own checksum has been compared.
+// The content of a checkpoint's JSON file, after its checksum was verified.
 Json read_record(const std::string& path) {
   Json record = Json::parse(io::read_json_object(path));
   const Json checksum = record.value("checksum", Json());
@@ -39,7 +39,7 @@ Json read_record(const std::string& path) {
   return record;
 }
 
-// get() would cut a real number down.
+// Checked here, because get() would truncate a real number.
 std::uint64_t natural_number(const std::string& path, const Json& value) {
   if (!value.is_number_unsigned()) fail_loading(path, "a field is missing or of the wrong kind");
   return value.get<std::uint64_t>();
@@ -50,8 +50,9 @@ std::optional<double> loss_of(const Json& record) {
   return loss.is_null() ? std::nullopt : std::optional(loss.get<double>());
 }
 
-// A name that no file has, so that an older checkpoint of this step stays whole until its JSON is replaced.
-std::string free_name(const fs::path& folder, const std::string& stem) {
+// A name that no file has yet, so that an older checkpoint of this step stays intact until its JSON
+// file is replaced.
+std::string unused_name(const fs::path& folder, const std::string& stem) {
   std::string name = stem + ".safetensors";
   for (int i = 2; fs::exists(folder / name); ++i) name = fmt::format("{}.{}.safetensors", stem, i);
   return name;
@@ -76,8 +77,8 @@ bool is_checkpoint(const fs::path& path) {
   return path.filename().string().starts_with(kPrefix) && path.extension() == ".json";
 }
 
-// What a checkpoint's writing may leave: tensors and temporary files.
-bool may_be_litter(const fs::path& path) {
+// Files that writing a checkpoint may leave behind: tensors and temporary files.
+bool may_be_leftover(const fs::path& path) {
   const std::string name = path.filename().string();
   return (name.starts_with(kPrefix) && path.extension() == ".safetensors") ||
          (name.starts_with("." + std::string(kPrefix)) && name.find(".tmp-") != std::string::npos);
@@ -130,7 +131,7 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint) {
     fail<IoError>("save checkpoint", fmt::format("cannot make '{}'", folder_), code.message());
   }
   const std::string stem = fmt::format("{}{:08}", kPrefix, checkpoint.step);
-  const std::string name = free_name(folder_, stem);
+  const std::string name = unused_name(folder_, stem);
   const fs::path file = fs::path(folder_) / name;
   io::write_safetensors(file, checkpoint.tensors, {{"format", kFormat}});
   const std::optional<double>& loss = checkpoint.validation_loss;
@@ -154,7 +155,7 @@ std::vector<std::string> CheckpointFolder::list() const {
   for (const auto& entry : fs::directory_iterator(folder_, code)) {
     if (is_checkpoint(entry.path())) paths.push_back(entry.path());
   }
-  // By number: longer names, all in one folder, are later steps.
+  // In the order of steps: all paths are in one folder, so a longer one has a larger number.
   std::sort(paths.begin(), paths.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
@@ -187,16 +188,16 @@ std::optional<std::string> CheckpointFolder::best() const {
       least = loss;
       best = path;
     } catch (const std::exception&) {
-      continue;  // a broken one is not the best
+      continue;  // a damaged checkpoint is not the best
     }
   }
   return best;
 }
 
 void CheckpointFolder::prune(const std::string& saved) const {
-  std::error_code ignored;  // what cannot be removed now is removed the next time
+  std::error_code ignored;  // what cannot be removed now is removed by a later call
   std::vector<std::string> paths = list();
-  while (paths.back() != saved) {  // of a run that went on from further back
+  while (paths.back() != saved) {  // later steps of a run that was resumed from an earlier one
     fs::remove(paths.back(), ignored);
     paths.pop_back();
   }
@@ -211,14 +212,14 @@ void CheckpointFolder::prune(const std::string& saved) const {
     try {
       named.insert(fs::path(folder_) / read_record(paths[i]).at("tensors").at("file").get<std::string>());
     } catch (const std::exception&) {
-      return;  // which tensors a broken one names cannot be told: remove none
+      return;  // the tensor file of a damaged checkpoint is unknown: remove none
     }
   }
-  std::vector<fs::path> litter;
+  std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-    if (may_be_litter(entry.path()) && named.count(entry.path()) == 0) litter.push_back(entry.path());
+    if (may_be_leftover(entry.path()) && named.count(entry.path()) == 0) leftovers.push_back(entry.path());
   }
-  for (const fs::path& path : litter) fs::remove(path, ignored);
+  for (const fs::path& path : leftovers) fs::remove(path, ignored);
 }
 
 }  // namespace heed::train

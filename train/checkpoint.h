@@ -12,46 +12,49 @@
 
 namespace heed::train {
 
-/// All that a run needs to go on bit for bit where it was.
+/// All that a run needs to continue bit for bit from where it was.
 struct Checkpoint {
-  std::int64_t step = 0;                                 // steps done: the place in schedule and data
-  RandomStream random = {};                              // where the run's generator stands
-  std::optional<double> validation_loss = std::nullopt;  // at that step, if it was looked at
+  std::int64_t step = 0;                                 // steps done: the position in schedule and data
+  RandomStream random = {};                              // state of the run's generator
+  std::optional<double> validation_loss = std::nullopt;  // at that step, if it was computed
   std::string config = "{}";                             // a JSON object that describes the run
-  nn::NamedTensors tensors = {};                         // of every part, named `<part>.<name>`
+  nn::NamedTensors tensors = {};                         // of all parts, named `<part>.<name>`
 
-  /// Adds the tensors of one part, such as "model" or "optimizer". The handles share their elements.
+  /// Adds the tensors of one part, such as "model" or "optimizer". They share their elements with `state`.
   void put(std::string_view part, const nn::NamedTensors& state);
   /// The tensors of a part under their own names; none if there is no such part.
   nn::NamedTensors part(std::string_view part) const;
 };
 
-/// Reads one checkpoint by its `.json` file: sizes and checksums are compared before anything is returned.
+/// Reads one checkpoint by its `.json` file. Sizes and checksums are verified before anything is returned.
 /// Throws    IoError naming the file and what is wrong with it.
 Checkpoint load_checkpoint(const std::string& json_file);
 
-/// Checkpoints of one run. Each is a pair of files, `step-00000100.json` and the safetensors file that it names. Both are
-/// written to temporary names, synced and renamed, the JSON last: it stands for the checkpoint, so at any
-/// moment each checkpoint is there whole or not at all.
+/// The checkpoints of one run. Each is a pair of files: `step-00000100.json` and the safetensors file that
+/// it names. Both are written under temporary names, synced and renamed. The JSON file comes last, and only
+/// with it does the checkpoint exist, so at any moment each checkpoint is there whole or not at all.
 class CheckpointFolder {
  public:
-  /// Keeps the newest `keep` checkpoints and the one of the least validation loss.
+  /// Keeps the newest `keep` checkpoints and the one of lowest validation loss.
   /// Throws    ValueError when keep is below 1.
   explicit CheckpointFolder(std::string folder, std::int64_t keep = 2);
 
-  /// Makes the folder if need be, writes a checkpoint, then removes those that are not kept, those of later steps, and
-  /// what interrupted writes left. Returns the path of its JSON file.
-  /// Throws    IoError; the checkpoints that were there are there still. ValueError (config is no JSON object, a
-  ///           tensor's name twice).
+  /// Creates the folder if necessary and writes a checkpoint. Then removes checkpoints that are not to be
+  /// kept, those of later steps, and files that interrupted writes left behind. Returns the path of the
+  /// new JSON file.
+  /// Throws    IoError (the earlier checkpoints are then still there), ValueError (config is no JSON
+  ///           object, a tensor's name twice).
   std::string save(const Checkpoint& checkpoint);
 
   /// The JSON files, oldest step first.
   std::vector<std::string> list() const;
-  /// The newest checkpoint that is whole; `on_problem` is told about newer ones that are not. None when the folder has none.
-  /// Throws    IoError when there are checkpoints but none of them is whole.
+  /// The newest intact checkpoint; none when the folder has no checkpoints. `on_problem` is called for each
+  /// newer one that is damaged.
+  /// Throws    IoError when there are checkpoints but none is intact.
   std::optional<Checkpoint> latest(
       const std::function<void(const std::string& problem)>& on_problem = nullptr) const;
-  /// The JSON file of the least validation loss, the newest of equals; none without any validation loss.
+  /// The JSON file of the lowest validation loss, the newest of equal ones; none without
+  /// any validation loss.
   std::optional<std::string> best() const;
 
  private:

@@ -4,8 +4,9 @@
 
 namespace heed::train {
 
-/// Turns the first SIGINT or SIGTERM into a number that a loop can look at, so that it can end in order; the next one
-/// ends the program at once. The former handlers come back at the end. One at a time in a program.
+/// Turns the first SIGINT or SIGTERM into a number that a loop can query, so that it can end in order; a
+/// second signal ends the program at once. The destructor restores the former handlers. Only one may exist
+/// at a time.
 class InterruptWatch {
  public:
   InterruptWatch();
@@ -13,7 +14,7 @@ class InterruptWatch {
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-  /// The signal that came, 0 if none did.
+  /// The number of the signal that came, 0 if none did.
   int signal() const;
 
  private:

@@ -1,5 +1,6 @@
-// heed's side of a comparison with other frameworks: `heed_suite SUITE` prints one JSON line a result, under the names that
-// the peers' programs use. Threads are OMP_NUM_THREADS, or 1.
+// heed's side of a comparison with other frameworks: `heed_suite SUITE` prints one JSON line for each
+// result, under the names that the programs of the other frameworks use. Uses OMP_NUM_THREADS
+// threads, or 1.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -147,7 +148,7 @@ void elementwise() {
   adamw_case();
 }
 
-// A chain of products and sums on 4 elements.
+// A chain of multiplications and additions on 4 elements.
 void overhead() {
   constexpr int count = 100'000;
   const auto chain = [](Tensor x, const Tensor& w, const Tensor& b) {

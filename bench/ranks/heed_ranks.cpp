@@ -1,7 +1,9 @@
-// What the reduction of gradients costs a step of training, and how much of it the backward hides. To be run by
-// mpirun:   heed_ranks [--model nano|10m] [--rounds N] [--bucket MIB] [--batch B]
-// Each round takes three steps: without a reduction, with one after the backward, with one during it. What they differ by is
-// taken within a round, so that a machine whose pace drifts from round to round does not decide it.
+// Measures what the reduction of gradients costs a training step, and how much of it the backward hides. To
+// be run by mpirun:
+//   heed_ranks [--model nano|10m] [--rounds N] [--bucket MIB] [--batch B]
+// Each round takes three steps: one without a reduction, one with a reduction after the backward, and one
+// with a reduction during it. Differences are taken within a round, so that a machine whose speed drifts
+// from round to round does not affect them.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -44,18 +46,18 @@ Options parse(int argc, char** argv) {
 }
 
 double seconds_of_step(TrainingStep& step, GradientReducer* reducer, const World& world) {
-  world.sum(1.0);  // all begin together
+  world.sum(1.0);  // all ranks begin together
   const auto begin = std::chrono::steady_clock::now();
   const heed::Tensor loss = step.forward();
   if (reducer != nullptr) reducer->begin();
   heed::backward(loss);
   if (reducer != nullptr) reducer->finish();
   step.update();
-  world.sum(1.0);  // the slowest says how long it took
+  world.sum(1.0);  // all ranks wait for the slowest
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// What one number that all ranks must know costs.
+// The cost of summing one number over all ranks.
 double seconds_of_sum(const World& world) {
   constexpr int times = 500;
   const auto begin = std::chrono::steady_clock::now();
@@ -86,7 +88,8 @@ int main(int argc, char** argv) {
   const std::int64_t bytes = options.bucket << 20;
   GradientReducer after(parameters, world, {.bucket_bytes = bytes, .overlap = false});
   GradientReducer during(parameters, world, {.bucket_bytes = bytes});
-  for (GradientReducer* reducer : {&after, &during}) seconds_of_step(step, reducer, world);  // fills caches
+  for (GradientReducer* reducer : {&after, &during})
+    seconds_of_step(step, reducer, world);  // warms the caches
 
   std::vector<double> none, blocking, overlapped;
   for (int round = 0; round < options.rounds; ++round) {

@@ -79,7 +79,7 @@ TEST_CASE("audit names gradients that are exactly zero, and those that are not f
   factor.mutable_data<float>()[2] = std::numeric_limits<float>::infinity();
   const auto infinite = audit(sum(mul(model.first(input()), factor)), model);
   REQUIRE(infinite.findings[0].parameter == "first.weight");
-  REQUIRE(infinite.findings[0].problem == AuditProblem::non_finite);
+  REQUIRE(infinite.findings[0].problem == AuditProblem::nonfinite);
   REQUIRE(infinite.findings[0].detail.find("3 of 9 elements, the first at [2, 0]: ") == 0);
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("non-deterministic functions and gradients are reported as such") {
   const auto restless = gradcheck(
       function_of([=](const Tensor& x) { return mul(x, static_cast<double>(++*calls)); }), {point({3})});
   REQUIRE_FALSE(restless.passed);
-  REQUIRE(restless.verdict == Verdict::non_deterministic);
+  REQUIRE(restless.verdict == Verdict::nondeterministic);
   REQUIRE(restless.checked == 0);
   REQUIRE(restless.report().find(
               "gradcheck: non-deterministic; two evaluations at one point differ: output 0 at [0]") == 0);
@@ -141,14 +141,14 @@ TEST_CASE("non-deterministic functions and gradients are reported as such") {
                                             return mul(mul(dy, exp(x)), static_cast<double>(++*calls));
                                           }),
                                   {point({3})});
-  REQUIRE(gradient.verdict == Verdict::non_deterministic);
+  REQUIRE(gradient.verdict == Verdict::nondeterministic);
   REQUIRE(gradient.report().find("gradient 0 at [0]") != std::string::npos);
 }
 
 TEST_CASE("what is not finite is reported as such") {
   const Tensor x = tensor({1.0, 0.0}).set_requires_grad();
   const auto value = gradcheck(function_of([](const Tensor& a) { return log(a); }), {x});
-  REQUIRE(value.verdict == Verdict::not_finite);
+  REQUIRE(value.verdict == Verdict::nonfinite);
   REQUIRE(value.report() == "gradcheck: not finite; not finite at the point: output 0 at [1] is -inf");
   const auto gradient =
       gradcheck(planted([](const Tensor& a) { return exp(a); },
@@ -157,7 +157,7 @@ TEST_CASE("what is not finite is reported as such") {
                         }),
                 {x});
   REQUIRE(gradient.failures.size() == 1);
-  REQUIRE(gradient.failures[0].verdict == Verdict::not_finite);
+  REQUIRE(gradient.failures[0].verdict == Verdict::nonfinite);
   REQUIRE(gradient.failures[0].index == 1);
 }
 

@@ -82,10 +82,10 @@ TEST_CASE("jvp_check reports what is not deterministic or not finite") {
   auto calls = std::make_shared<int>(0);
   const auto restless = jvp_check(
       function_of([=](const Tensor& x) { return mul(x, static_cast<double>(++*calls)); }), {point({3})});
-  REQUIRE(restless.verdict == Verdict::non_deterministic);
+  REQUIRE(restless.verdict == Verdict::nondeterministic);
   const Tensor zero = tensor({0.0}).set_requires_grad();
   REQUIRE(jvp_check(function_of([](const Tensor& a) { return log(a); }), {zero}).verdict ==
-          Verdict::not_finite);
+          Verdict::nonfinite);
 }
 
 TEST_CASE("jvp_check in f32") {

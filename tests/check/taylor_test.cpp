@@ -103,11 +103,11 @@ TEST_CASE("taylor_check reports what is not deterministic or not finite, and spe
   const auto restless = taylor_check(
       function_of([=](const Tensor& x) { return mul(x, static_cast<double>(++*calls)); }), {point({3})});
   REQUIRE_FALSE(restless.passed);
-  REQUIRE(restless.verdict == Verdict::non_deterministic);
+  REQUIRE(restless.verdict == Verdict::nondeterministic);
   REQUIRE(restless.report().find("taylor_check: non-deterministic; two evaluations") == 0);
   const Tensor zero = tensor({0.0}).set_requires_grad();
   REQUIRE(taylor_check(function_of([](const Tensor& a) { return log(a); }), {zero}).verdict ==
-          Verdict::not_finite);
+          Verdict::nonfinite);
   const auto json = nlohmann::json::parse(taylor_check(scaled_exp(1), {point({3})}).to_json());
   REQUIRE(json["passed"] == true);
   REQUIRE(json["slope"].get<double>() == Approx(2).margin(0.05));  // as above

@@ -1,4 +1,4 @@
-// Without MPI: this process is alone.
+// The communicator of a build without MPI: this process is the only one.
 #include <cstdlib>
 #include <initializer_list>
 #include <string>

@@ -1,4 +1,4 @@
-// The one file that knows MPI.
+// The only file that uses MPI.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -17,18 +17,21 @@
 namespace heed::train::distributed::detail {
 namespace {
 
-// Looking costs the ranks' cores time. On a line of 1 Gbit/s the buffers of the system stay filled for longer than this.
-constexpr auto kBetweenLooks = std::chrono::milliseconds(1);
+// Polling takes time from the cores that compute. On a line of 1 Gbit/s the system's buffers stay filled
+// for longer than this.
+constexpr auto poll_interval = std::chrono::milliseconds(1);
 
 bool is_set(const char* name) { return std::getenv(name) != nullptr; }
 
-// MPI_Init takes its time and may start a daemon, so a program that nobody started as one of several does without.
+// MPI_Init takes time and may start a daemon, so a program that was not started by a launcher
+// does without MPI.
 bool started_by_launcher() {
   return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMI_SIZE") || is_set("PMIX_RANK");
 }
 
-// Of two or three ranks Open MPI would let one collect the sum and send it back, so that each line is busy in one
-// direction at a time. Around a ring it is busy in both, which it chooses by itself from four ranks on.
+// With two or three ranks, Open MPI by default collects the sum on one rank and sends it back, so that each
+// line is busy in one direction at a time. A ring keeps both directions busy; Open MPI chooses it by itself
+// from four ranks on.
 void ask_for_ring() {
   const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (ranks != nullptr && std::atoi(ranks) < 4) {
@@ -36,15 +39,15 @@ void ask_for_ring() {
   }
 }
 
-// Open MPI binds each rank to one core unless it is told something. Then nobody has chosen, and all cores are open
-// again.
+// Open MPI binds each rank to one core unless told otherwise. If nobody has chosen a binding, all cores
+// are allowed again.
 void undo_default_binding() {
   if (!is_set("OMPI_MCA_orte_bound_at_launch") || is_set("OMPI_MCA_hwloc_base_binding_policy") ||
       is_set("OMPI_MCA_rmaps_base_mapping_policy")) {
     return;
   }
   cpu_set_t all;
-  std::memset(&all, 0xff, sizeof all);  // the kernel leaves out those that this process may not use
+  std::memset(&all, 0xff, sizeof all);  // the kernel leaves out cores that this process may not use
   ::sched_setaffinity(0, sizeof all, &all);
 }
 
@@ -62,8 +65,8 @@ int share_of_cores(MPI_Comm machine) {
   return std::max(1, CPU_COUNT(&own) / static_cast<int>(sharers));
 }
 
-// Open MPI moves messages only while somebody calls it, so a thread does while sums are under way and the ranks
-// compute. Every call of MPI holds the mutex: MPI_THREAD_SERIALIZED.
+// Open MPI moves messages only while it is being called. So a helper thread calls it while sums are under
+// way and the ranks compute. Every call of MPI holds the mutex, as MPI_THREAD_SERIALIZED requires.
 class MpiCommunicator final : public Communicator {
  public:
   explicit MpiCommunicator(std::int64_t largest_message) : largest_(largest_message) {
@@ -133,11 +136,11 @@ class MpiCommunicator final : public Communicator {
 
   [[noreturn]] void abort(int status) override {
     MPI_Abort(MPI_COMM_WORLD, status);
-    std::abort();  // MPI_Abort does not come back
+    std::abort();  // MPI_Abort does not return
   }
 
  private:
-  // Calls piece(first, count) for parts of at most largest_ bytes: MPI counts in int.
+  // Calls piece(first, count) for parts of at most largest_ bytes, since MPI counts elements in an int.
   template <class Piece>
   void in_pieces(std::int64_t total, std::int64_t width, Piece&& piece) const {
     const std::int64_t most = largest_ / width;
@@ -146,7 +149,8 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
-  bool look() {
+  // Moves messages; returns whether all requests are complete.
+  bool poll() {
     int done = 1;
     MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
     return done != 0;
@@ -156,12 +160,12 @@ class MpiCommunicator final : public Communicator {
     std::unique_lock lock(mutex_);
     while (!ending_) {
       wake_.wait(lock, [this] { return ending_ || !requests_.empty(); });
-      while (!requests_.empty() && !look()) {
+      while (!requests_.empty() && !poll()) {
         lock.unlock();
-        std::this_thread::sleep_for(kBetweenLooks);
+        std::this_thread::sleep_for(poll_interval);
         lock.lock();
       }
-      requests_.clear();  // done, or taken by finish_sums
+      requests_.clear();  // complete, or cleared by finish_sums
     }
   }
 

@@ -54,7 +54,8 @@ GradientReducer::~GradientReducer() {
   for (Entry& entry : entries_) entry.hook.remove();
 }
 
-// From the last parameter to the first; behind its gradients a bucket has a flag for each that is 1 if it is there.
+// Assigns parameters to buckets, from the last to the first. After its gradients, a bucket has one flag for
+// each, which is 1 if the gradient is there.
 void GradientReducer::plan(const nn::NamedTensors& parameters, std::int64_t bucket_bytes) {
   std::unordered_set<const TensorImpl*> seen;
   for (auto it = parameters.rbegin(); it != parameters.rend(); ++it) {
@@ -106,7 +107,7 @@ void GradientReducer::take(const Entry& entry) {
   Tensor parameter = entry.parameter;
   Tensor gradient = parameter.grad();
   parameter.set_grad({});
-  // A gradient may be a view, or shared with another parameter's.
+  // The stored gradient may be a view, or shared with another parameter; then a new one is made.
   if (!gradient.defined() || !gradient.owns_storage_alone() || !gradient.is_contiguous()) {
     gradient = empty(parameter.shape(), parameter.dtype());
   }

@@ -12,30 +12,34 @@
 namespace heed::train::distributed {
 
 struct ReducerOptions {
-  /// Gradients travel in buckets that are full at so many bytes; a larger gradient has one to itself. Small ones hide
-  /// more of their way behind the backward, and each costs a message's latency: docs/scaling.md.
+  /// Gradients are sent in buckets of at most so many bytes; a larger gradient has a bucket of its own.
+  /// Small buckets hide more of the transfer behind the backward, but each bucket costs the latency of a
+  /// message: see docs/scaling.md.
   std::int64_t bucket_bytes = std::int64_t{1} << 20;
-  /// Send a bucket as soon as its last gradient is there, while the backward goes on; else all of them after it.
+  /// Send a bucket as soon as its last gradient is there, while the backward continues; otherwise send all
+  /// buckets after the backward.
   bool overlap = true;
 };
 
-/// Puts Σ over ranks of each parameter's `.grad` in its place:
+/// Replaces the `.grad` of each parameter by its sum over all ranks:
 ///
 ///     reducer.begin();   // the next backward is the last before the step
 ///     backward(loss);    // each rank's part of the loss
 ///     reducer.finish();
 ///
-/// Buckets are filled from the last parameter to the first, which is about the order of a backward, and sent in
-/// that order on every rank, whatever a backward reaches: a gradient that is not there counts as zero, and where no
-/// rank has one it stays away. Without `begin` (a rank with nothing to do) `finish` sends what is there. All ranks
-/// get the same bits, as MPI demands of a reduction to all (MPI-3.1, section 5.9.6), and every run the same, since
-/// buckets and sums do not depend on time. A parameter that appears twice is one. The buckets take twice the memory
-/// of the gradients. In a world of one nothing happens.
-/// Throws    ValueError (bucket_bytes below 1, a parameter that does not require grad); from a backward: GradError (a
-///           second one before finish).
+/// Buckets are filled from the last parameter to the first, which is about the order of a backward, and
+/// sent in that order on every rank, whatever a backward reaches. A missing gradient counts as zero; where
+/// no rank has a gradient, none is stored. `finish` without `begin` (on a rank with nothing to do) sends
+/// the gradients that are there. All ranks get the same bits, as MPI requires of MPI_Allreduce (MPI-3.1,
+/// section 5.9.6), and so does every run, since neither buckets nor sums depend on timing. A parameter
+/// that appears twice counts once. The buckets take twice the memory of the gradients. In a World of one
+/// rank nothing happens.
+/// Throws    ValueError (bucket_bytes below 1, a parameter that does not require grad); from a backward:
+///           GradError (a second backward before finish).
 class GradientReducer {
  public:
-  /// The world must outlive it. Collective: all ranks' parameters must have the same names and shapes.
+  /// The World must outlive the reducer. Collective: parameters must have the same names and shapes
+  /// on all ranks.
   GradientReducer(const nn::NamedTensors& parameters, const World& world, const ReducerOptions& options = {});
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
@@ -49,9 +53,8 @@ class GradientReducer {
   struct Entry {
     Tensor parameter;
     std::size_t bucket;
-    std::int64_t
-        offset;  // in elements; the flag of a bucket's k-th entry is k elements behind the last gradient
-    std::int64_t flag;
+    std::int64_t offset;  // of the gradient in its bucket, in elements
+    std::int64_t flag;    // its flag's offset; the flags of a bucket follow its last gradient
     bool filled = false;
     HookHandle hook = {};
   };
@@ -74,7 +77,7 @@ class GradientReducer {
   bool begun_ = false;
   std::vector<Entry> entries_;
   std::vector<Bucket> buckets_;
-  std::size_t sent_ = 0;  // buckets
+  std::size_t sent_ = 0;  // number of buckets sent
 };
 
 }  // namespace heed::train::distributed

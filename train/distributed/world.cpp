@@ -38,7 +38,7 @@ std::uint64_t hash_of(std::string_view bytes) {
 
 std::uint64_t hash_of(const Tensor& x) { return hash_of(bytes_of(x.is_contiguous() ? x : copy_of(x))); }
 
-// Whose equality makes the broadcasts of all ranks fit together.
+// A text that is equal on all ranks if the broadcasts of their tensors fit together.
 std::string layout_of(const nn::NamedTensors& tensors) {
   std::string layout;
   for (const auto& [name, tensor] : tensors) {
@@ -54,7 +54,8 @@ World::World(const WorldOptions& options)
   if (communicator_ && std::getenv("OMP_NUM_THREADS") == nullptr) set_num_threads(communicator_->own_cores());
 }
 
-// A rank that leaves early would wait for the others in MPI_Finalize, and they for it.
+// Without the abort, a rank that leaves early would wait for the others in MPI_Finalize, and they would
+// wait for it.
 World::~World() {
   if (communicator_ && std::uncaught_exceptions() > exceptions_) {
     fmt::print(stderr, "heed: an exception ends rank {} of {}, and with it the others\n", rank(), size());

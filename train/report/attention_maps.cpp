@@ -13,9 +13,9 @@
 namespace heed::train::report {
 namespace {
 
-constexpr std::size_t kLongest = 10;  // characters of a row's name
+constexpr std::size_t kLongest = 10;  // characters of a row's label
 
-// Cut or filled up to `width` characters, at the right.
+// The label of a row: the token cut, or padded on the left, to `width` characters.
 std::string row_name(const std::string& token, std::size_t width) {
   const auto codes = text::decode_utf8(token, "draw_map");
   std::string name(width - std::min(codes.size(), width), ' ');

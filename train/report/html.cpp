@@ -15,7 +15,8 @@ bool is_control(std::string_view character) {
          static_cast<unsigned char>(character[1]) < 0xA0;  // U+0080..9F
 }
 
-// Calls visit(character, well_formed) for each character; a byte that belongs to none comes alone.
+// Calls visit(character, well_formed) for each character; a byte that is not part of a well-formed
+// character is passed alone.
 template <class Visit>
 void each_character(std::string_view text, Visit visit) {
   for (std::size_t offset = 0; offset < text.size();) {

@@ -8,18 +8,19 @@
 
 namespace heed::train::report {
 
-/// One member of a JSON object.
+/// One field of a JSON object.
 struct LogField {
   std::string name;
   std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>> value;
 };
 
-/// The object as one line of JSON, fields in the given order, numbers in the shortest form that reads back
-/// equal. JSON has no NaN or infinity: they become null. Bytes of a string that are not UTF-8 become U+FFFD.
+/// The object as one line of JSON, with fields in the given order and numbers in the shortest form that
+/// reads back equal. NaN and infinity, which JSON does not have, become null. Bytes of a string that are
+/// not UTF-8 become U+FFFD.
 std::string to_json_line(const std::vector<LogField>& fields);
 
-/// Appends JSON objects to a file, one a line. A line is handed to the system whole, so a killed program
-/// leaves whole lines.
+/// Appends JSON objects to a file, one on each line. A line is passed to the system as a whole, so a
+/// program that is killed leaves only whole lines.
 /// Throws    IoError naming the path and the system's reason.
 class JsonlLog {
  public:

@@ -21,7 +21,7 @@ std::string part_of(const std::string& path) {
   return path.substr(0, path.find('.', digit == std::string::npos ? 0 : digit));
 }
 
-// Entropy and largest weight of one row.
+// The entropy and the largest weight of one row.
 struct Spread {
   double entropy = 0;
   double largest = 0;
@@ -37,7 +37,7 @@ Spread spread_of(std::span<const float> weights) {
   return spread;
 }
 
-// Of weights ∝ P^power. What is 0 in P is less than 1e-45 in the result, too.
+// The same of weights ∝ P^power. Where P is 0, the result would be below 1e-45, too.
 Spread sharpened(std::span<const float> weights, double power) {
   const auto largest = static_cast<double>(*std::max_element(weights.begin(), weights.end()));
   double sum = 0;       // Σ e^x,  x = power (log p − log largest)
@@ -51,7 +51,7 @@ Spread sharpened(std::span<const float> weights, double power) {
   return {.entropy = std::log(sum) - weighted / sum, .largest = 1 / sum};
 }
 
-// How many tokens each token may look at, itself and those before it in its document: 1, 2, 3 …
+// How many tokens each token may attend to, itself and those before it in its document: 1, 2, 3 …
 std::vector<std::int64_t> open_counts(const Tensor& documents) {
   const std::vector<std::int64_t> ids = documents.to_vector<std::int64_t>();
   const auto length = static_cast<std::size_t>(documents.shape().back());
@@ -62,8 +62,8 @@ std::vector<std::int64_t> open_counts(const Tensor& documents) {
   return counts;
 }
 
-// Adds the rows of weights [.., H, T, T] that can look at more than one token to entries [H] of the statistics. `open` [.., T]
-// as open_counts gives it.
+// Adds the rows of weights [.., H, T, T] that have more than one token to attend to to the entries [H] of
+// the statistics. `open` [.., T] is the result of open_counts.
 void add_layer(const Tensor& weights, const std::vector<std::int64_t>& open, double power,
                HeadStatistics& statistics) {
   const std::int64_t heads = weights.size(-3);

@@ -101,7 +101,7 @@ void Progress::end_line() {
 }
 
 void Progress::show_live() {
-  // Return to the line's start, write, erase what is left of the line before.
+  // Return to the start of the line, write, and erase the rest of the former line.
   fmt::print(options_.output, "\r{}\x1b[K", progress_line(state_));
   std::fflush(options_.output);
   line_open_ = true;

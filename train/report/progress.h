@@ -8,7 +8,7 @@
 
 namespace heed::train::report {
 
-/// What a progress line says.
+/// The content of a progress line.
 struct ProgressState {
   std::int64_t step = 0;  // steps done
   std::int64_t total = 0;
@@ -25,19 +25,19 @@ std::string progress_line(const ProgressState& state);
 std::string duration_text(double seconds);
 
 struct ProgressOptions {
-  std::int64_t total = 0;       // steps of the whole run
-  std::int64_t first_step = 0;  // steps done before, by an earlier run
-  std::FILE* output = stderr;   // null: nothing is shown
-  double live_interval = 0.1;   // seconds between redraws of the live line
-  double plain_interval = 30;   // seconds after which a plain line is due, besides the twenty of every run
+  std::int64_t total = 0;                   // steps of the whole run
+  std::int64_t first_step = 0;              // steps done before, by an earlier run
+  std::FILE* output = stderr;               // null: shows nothing
+  double live_interval = 0.1;               // seconds between redraws of the live line
+  double plain_interval = 30;               // seconds between plain lines, besides the twenty of every run
   std::optional<bool> live = std::nullopt;  // unset: live when output is a terminal
   std::function<double()> clock = nullptr;  // seconds; unset: the steady clock
 };
 
-/// Shows how a run is getting on: on a terminal one line that is drawn over and over, elsewhere a plain line
-/// each twentieth of the run, each plain_interval seconds, at each validation, and at the last step. The
-/// speed is smoothed over about ten steps and leaves out the time between pause() and resume(). Throws
-/// ValueError when total is not above first_step or first_step is negative.
+/// Shows the progress of a run. On a terminal it is one line that is redrawn; elsewhere, a plain line after
+/// each twentieth of the run, every plain_interval seconds, at each validation, and at the last step. The
+/// speed is smoothed over about ten steps and leaves out the time between pause() and resume().
+/// Throws    ValueError when first_step is negative or total is not above it.
 class Progress {
  public:
   explicit Progress(ProgressOptions options);
@@ -45,17 +45,17 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// One more step is done: its loss and how many tokens it trained on.
+  /// Reports a finished step: its loss and the number of its tokens.
   void step(double loss, std::int64_t tokens);
 
-  /// A validation loss, shown from now on.
+  /// Reports a validation loss, which is shown from now on.
   void validation(double loss);
 
-  /// Around work that is no training step, such as evaluation.
+  /// Call them around work that is not a training step, such as evaluation.
   void pause();
   void resume();
 
-  /// Ends the live line, so that other text can follow; the next step starts a new one.
+  /// Ends the live line, so that other text can follow. The next step starts a new one.
   void end_line();
 
   const ProgressState& state() const { return state_; }

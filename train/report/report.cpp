@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostPoints = 1000;
 constexpr std::size_t kMostRecords = 200;
 
-// Five digits are more than a chart shows.
+// Five digits are more than a chart can show.
 Json number(double value) {
   if (!std::isfinite(value)) return nullptr;
   return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
@@ -31,7 +31,8 @@ Json numbers(const std::vector<double>& values) {
   return list;
 }
 
-// [[step, value], …]: means of stretches of equal length. A stretch with a gap in it is a gap.
+// [[step, value], …]: means of equally many consecutive steps. If one of the values is missing, so
+// is the mean.
 Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
   const std::size_t stretch = (steps.size() + kMostPoints - 1) / kMostPoints;
   Json points = Json::array();
@@ -48,7 +49,7 @@ Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
   return points;
 }
 
-// At most kMostRecords of them, evenly, the last one included.
+// At most kMostRecords of the records, evenly spread, including the last one.
 template <class T>
 std::vector<T> picked(const std::vector<T>& records) {
   const std::size_t count = std::min(records.size(), kMostRecords);
@@ -83,7 +84,7 @@ Json evaluations(const std::vector<Evaluation>& all) {
   return list;
 }
 
-// The last one that was taken.
+// The last profile that was taken.
 Json profile(const std::vector<StepRecord>& steps) {
   Json list = Json::array();
   const auto last = std::find_if(steps.rbegin(), steps.rend(),
@@ -114,7 +115,7 @@ Json run_json(const RunLog& run) {
       {"profile", profile(run.steps)}};
 }
 
-// Weights in thousandths.
+// The weights are written in thousandths.
 Json attention_json(const AttentionMaps& attention) {
   const std::size_t cells = attention.tokens.size() * attention.tokens.size();
   Json maps = Json::array();
@@ -167,7 +168,7 @@ std::string loss_sentence(double loss, std::optional<double> floor) {
 }
 
 std::string render_report(const ReportData& data) {
-  // ASCII alone, and no < that could end the element it stands in.
+  // The JSON is pure ASCII and has no `<`, which could end the element that holds it.
   std::string json;
   for (const char c : page_data(data).dump(-1, ' ', true, Json::error_handler_t::replace)) {
     if (c == '<') {

@@ -10,14 +10,14 @@
 
 namespace heed::train::report {
 
-/// A head that is worth a look, and why.
+/// A head that deserves attention, and why.
 struct HeadMark {
   std::int64_t layer = 0;
   std::int64_t head = 0;
   std::string reason = {};
 };
 
-/// All that a page can show. What is not there is left out.
+/// All that a page can show. Missing parts are left out.
 struct ReportData {
   std::string title = "heed: a training run";
   std::optional<RunLog> run = std::nullopt;
@@ -26,11 +26,13 @@ struct ReportData {
   std::string settings = {};  // a JSON object
 };
 
-/// `loss 1.412 = floor 1.040 + 0.372`, whose rounded numbers add up; without a floor `loss 1.412`.
+/// `loss 1.412 = floor 1.040 + 0.372`, with numbers rounded so that they add up; without a
+/// floor `loss 1.412`.
 std::string loss_sentence(double loss, std::optional<double> floor);
 
-/// One HTML page that needs nothing else: style, script and data are in it, and it may fetch nothing. Light and dark. A long
-/// run's curves are thinned to a thousand points, means of their stretches. docs/report.md tells how to read it.
+/// One self-contained HTML page: style, script and data are in it, and it may load nothing else. It has a
+/// light and a dark form. Long curves are reduced to a thousand points, each the mean of consecutive steps.
+/// docs/report.md explains the page.
 /// Throws    ShapeError when an attention map does not fit the tokens.
 std::string render_report(const ReportData& data);
 

@@ -4,7 +4,7 @@
 
 namespace heed::train::report::detail {
 
-/// What lies in train/page/, put in at build time.
+/// The files of train/report/page/, compiled in as strings.
 extern const std::string_view report_style;
 extern const std::string_view report_script;
 

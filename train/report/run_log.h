@@ -10,28 +10,28 @@
 
 namespace heed::train::report {
 
-/// What is known of a run before its first step.
+/// What is known about a run before its first step.
 struct RunHeader {
-  std::string text = {};       // what is learned
-  std::string unit = "token";  // what a token is
-  std::string prompt = {};     // what the samples go on from
+  std::string text = {};       // the text that the model learns
+  std::string unit = "token";  // what a token is, such as a character
+  std::string prompt = {};     // that the samples continue
   std::int64_t tokens = 0;     // of the text
   std::int64_t vocabulary = 0;
   std::int64_t parameters = 0;
   std::int64_t layers = 0;
   std::int64_t heads = 0;                      // of each layer
-  std::optional<double> floor = std::nullopt;  // the least mean loss any model can reach
-  double even_entropy = 0;                     // of heads that look at all tokens of a measured row alike
-  std::vector<std::string> parts = {};         // that gradient norms are of
+  std::optional<double> floor = std::nullopt;  // the lowest mean loss that any model can reach
+  double even_entropy = 0;                     // of heads that attend to all allowed tokens equally
+  std::vector<std::string> parts = {};         // names of the parts whose gradient norms are measured
 };
 
-/// Taken now and then.
+/// Measured at some of the steps.
 struct Measurement {
-  std::vector<double> part_norms = {};  // of the gradient, before it is clipped
+  std::vector<double> part_norms = {};  // gradient norms of the parts, before clipping
   HeadStatistics heads = {};
 };
 
-/// What one operation took in a step: time, and bytes that the tape kept for it when it was longest.
+/// What one operation cost in a step: time, and the bytes that the tape kept for it at its largest size.
 struct OperationCost {
   std::string op = {};
   double forward_ms = 0;
@@ -46,7 +46,7 @@ struct StepRecord {
   double milliseconds = 0;
   double gradient_norm = 0;
   std::optional<Measurement> measured = std::nullopt;
-  std::vector<OperationCost> profile = {};  // mostly empty
+  std::vector<OperationCost> profile = {};  // empty for most steps
 };
 
 struct Evaluation {
@@ -62,14 +62,16 @@ struct RunLog {
   std::vector<Evaluation> evaluations = {};
 };
 
-/// The lines of a log, one a record. A header counts as step 0.
+/// The fields of one line of a log, for each kind of record. A header counts as step 0.
 std::vector<LogField> log_line(const RunHeader& header);
 std::vector<LogField> log_line(const StepRecord& record);
 std::vector<LogField> log_line(const Evaluation& evaluation);
 
-/// Takes up one line of a log if it is such a line of at most `last_step`; false if it is torn, foreign or later.
+/// Adds one line of a log to `log`. Returns false, and adds nothing, if the line is incomplete, is of
+/// another kind, or belongs to a step after `last_step`.
 bool add_line(RunLog& log, const std::string& line, std::int64_t last_step = INT64_MAX);
 
+/// Reads a whole log.
 /// Throws    IoError (the file cannot be read, or is larger than 1 GiB).
 RunLog read_run_log(const std::string& path);
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Which head is looked at; whoever shows it asks to be told.
+// The chosen head. Whoever shows it registers to be told of changes.
 class HeadChoice {
   constructor(layers, heads) {
     this.layers = layers;
@@ -28,7 +28,7 @@ function headSelect(choice) {
   return make("label", {class: "head-choice"}, "Head", select);
 }
 
-// Weights come in thousandths; null is one that was not finite.
+// Weights are given in thousandths; null stands for one that was not finite.
 const ink = (weight) => Math.sqrt(weight / 1000);
 
 function paintThumbnail(canvas, map, size) {
@@ -39,7 +39,7 @@ function paintThumbnail(canvas, map, size) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-// Small pictures of all heads, a row for each layer: buttons that choose one.
+// Small pictures of all heads, one row for each layer; each is a button that chooses its head.
 function headPictures(attention, choice, marks) {
   const grid = make("div", {class: "heads", role: "group", "aria-label": "Heads, a row for each layer"});
   grid.style.gridTemplateColumns = `max-content repeat(${choice.heads}, minmax(18px, 72px))`;
@@ -61,7 +61,7 @@ function headPictures(attention, choice, marks) {
   return grid;
 }
 
-// The text as buttons, one a token; arrow keys move between them.
+// The text as buttons, one for each token; arrow keys move between them.
 function tokenButtons(tokens, onShow, onPin) {
   const text = make("div", {class: "tokens", role: "group", "aria-label": "The text, token by token"});
   const buttons = tokens.map((token, i) => {
@@ -85,9 +85,9 @@ function tokenButtons(tokens, onShow, onPin) {
   return {text, buttons};
 }
 
-const cell = 10;  // of the drawing, which scales
+const cell = 10;  // size of a cell in the units of the drawing, which is scaled
 
-// The picture of one head: row i is the token that looks, column j the token looked at.
+// The picture of one head: row i is the token that attends, column j the token attended to.
 function attentionMap(tokens, onShow, onPin) {
   const labels = tokens.map((token) => ([...token].length > 10 ? [...token].slice(0, 9).join("") + "\u2026" : token));
   const longest = Math.max(...labels.map((label) => [...label].length));
@@ -95,7 +95,7 @@ function attentionMap(tokens, onShow, onPin) {
   const side = tokens.length * cell;
   const svg = draw("svg", {class: "map", viewBox: `${-margin} ${-margin} ${margin + side + 2} ${margin + side + 2}`, role: "img"});
   svg.style.maxWidth = `${Math.min(620, 2.6 * (margin + side))}px`;
-  const stairs = tokens.map(() => `h${cell}v${cell}`).join("");  // what a causal query may read
+  const stairs = tokens.map(() => `h${cell}v${cell}`).join("");  // the keys that a causal query may attend to
   const left = labels.map((label, i) => draw("text", {x: -4, y: i * cell + 8, "text-anchor": "end"}, label));
   const top = labels.map((label, i) => longest === 1
     ? draw("text", {x: i * cell + 5, y: -4, "text-anchor": "middle"}, label)
@@ -136,7 +136,7 @@ function attentionMap(tokens, onShow, onPin) {
   return {svg, fill, light};
 }
 
-// The head whose rows have the largest weights on average: the first to look at.
+// The head whose rows have the largest weights on average; it is shown first.
 function sharpestHead({maps, tokens}) {
   const count = tokens.length;
   const sharpness = maps.map((map) => tokens.reduce(
@@ -144,7 +144,8 @@ function sharpestHead({maps, tokens}) {
   return sharpness.indexOf(Math.max(...sharpness));
 }
 
-// Text and picture of the chosen head; the token under the pointer, or else the pinned one, shows where it looks.
+// Text and picture of the chosen head. The attention of the token under the pointer, or else of the pinned
+// token, is highlighted.
 function attentionView(attention, choice, marks = new Map()) {
   const {tokens} = attention;
   const count = tokens.length;

@@ -1,6 +1,6 @@
 "use strict";
 
-// make("p", {class: "note"}, "text", child): an element; text is never read as HTML.
+// make("p", {class: "note"}, "text", child) makes an element; text is never parsed as HTML.
 function make(tag, attributes = {}, ...children) {
   return furnish(document.createElement(tag), attributes, children);
 }
@@ -32,7 +32,8 @@ function linearTicks(low, high, count) {
   return ticks;
 }
 
-// Numbers {1, 2, 5}·10^k, or where there are many decades powers of ten alone, from below low to above high.
+// Numbers {1, 2, 5}·10^k, or powers of ten alone where there are many decades, from below low
+// to above high.
 function logTicks(low, high) {
   const first = Math.floor(Math.log10(low));
   const last = Math.ceil(Math.log10(high));
@@ -56,13 +57,14 @@ function scale(range, from, to, log) {
   return (value) => from + ((place(value) - low) / (high - low || 1)) * (to - from);
 }
 
-// The curve's point nearest to a step.
+// The point of the curve that is nearest to a step.
 function nearest(points, step) {
   return points.reduce((best, p) => (best && Math.abs(best[0] - step) <= Math.abs(p[0] - step) ? best : p), null);
 }
 
-// A chart of curves {name, kind, points: [[step, value], …]} that fills its place. Values that are no numbers are gaps. The
-// legend tells the values at the pointer, or the last ones. Curves without a name are not in it.
+// A chart of curves {name, kind, points: [[step, value], …]} that fills its container. Values that are not
+// numbers are gaps. The legend shows the values at the pointer, or the last ones; curves without a name are
+// not in it.
 function lineChart({label, yTitle, curves, level = null, levelName = "", levelAbove = false, fromZero = false, log = false, height = 260}) {
   const drawable = (value) => isNumber(value) && (!log || value > 0);
   const values = curves.flatMap((curve) => curve.points.map((p) => p[1])).filter(drawable);

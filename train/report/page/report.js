@@ -23,7 +23,7 @@ function rateSection(run) {
                curves: [{name: "learning rate", kind: "c0", points: run.curves.lr}]}));
 }
 
-// Five colours in turn, dashed from the sixth part on.
+// Five colours in turn; from the sixth part on the lines are dashed.
 const partKind = (i) => `c${i % 5}${i >= 5 ? " dashed" : ""}`;
 
 function gradientSection(run) {
