@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <heed/app/threads.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/parallel.h>
 
 namespace heed::app {

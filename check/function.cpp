@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <heed/check/function.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 
 namespace heed::check {

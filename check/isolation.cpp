@@ -8,7 +8,7 @@
 #include <heed/check/isolation_dead_rows.h>
 #include <heed/check/isolation_probe.h>
 #include <heed/check/isolation_tape.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 
 namespace heed::check {
 namespace {

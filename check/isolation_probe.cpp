@@ -7,8 +7,8 @@
 
 #include <heed/check/function.h>
 #include <heed/check/isolation_probe.h>
+#include <heed/core/arguments.h>
 #include <heed/core/backward.h>
-#include <heed/core/check.h>
 #include <heed/core/draw_log.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>

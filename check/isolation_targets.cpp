@@ -7,7 +7,7 @@
 
 #include <heed/check/function.h>
 #include <heed/check/isolation_targets.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/random.h>

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/anomaly.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/node.h>
 #include <heed/core/nonfinite.h>
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <heed/core/arguments.h>
 #include <heed/core/backward.h>
-#include <heed/core/check.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>

@@ -6,7 +6,7 @@
 
 #include <heed/core/alias.h>
 #include <heed/core/anomaly.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/checkpoint.h>
 #include <heed/core/draw_log.h>
 #include <heed/core/record.h>

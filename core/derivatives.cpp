@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <heed/core/alias.h>
+#include <heed/core/arguments.h>
 #include <heed/core/backward.h>
-#include <heed/core/check.h>
 #include <heed/core/derivatives.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>

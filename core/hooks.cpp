@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/hooks.h>
 #include <heed/core/node.h>
 

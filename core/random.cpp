@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/draw_log.h>
 #include <heed/core/elements.h>
 #include <heed/core/error.h>

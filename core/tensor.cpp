@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>

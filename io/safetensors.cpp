@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/io/atomic_file.h>
 #include <heed/io/file_elements.h>

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/io/atomic_file.h>
 #include <heed/io/read_file.h>
 #include <heed/lm/pretrained.h>

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/lm/sampling.h>
 
 namespace heed::lm {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/dropout.h>
 #include <heed/ops/dropout.h>
 

@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/embedding.h>
 #include <heed/nn/init.h>
 #include <heed/ops/embedding.h>

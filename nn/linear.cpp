@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/init.h>
 #include <heed/nn/linear.h>
 #include <heed/ops/linear.h>

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/nn/dropout.h>
 #include <heed/nn/init.h>

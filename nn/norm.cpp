@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/init.h>
 #include <heed/nn/norm.h>
 #include <heed/ops/layer_norm.h>

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/init.h>
 #include <heed/nn/qkv_projection.h>
 #include <heed/ops/concat.h>

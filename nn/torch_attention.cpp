@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/torch_attention.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/sum.h>

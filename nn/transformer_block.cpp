@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/nn/transformer_block.h>
 #include <heed/ops/arithmetic.h>
 

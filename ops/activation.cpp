@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/record.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/elementwise.h>

@@ -2,7 +2,7 @@
 #include <limits>
 #include <type_traits>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/record.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/elementwise.h>

@@ -1,6 +1,6 @@
 #include <functional>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/grad_mode.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/elementwise.h>

@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/arithmetic.h>

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/ops/elementwise.h>
 #include <heed/ops/expand.h>

@@ -1,6 +1,6 @@
 #include <type_traits>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
 #include <heed/core/record.h>

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/gated_activation.h>

@@ -2,7 +2,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
 #include <heed/core/record.h>

@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/cast.h>

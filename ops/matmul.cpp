@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>

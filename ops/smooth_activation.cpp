@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/record.h>
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>

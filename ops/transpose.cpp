@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/record.h>
 #include <heed/ops/transpose.h>
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/parallel.h>
 #include <heed/core/record.h>

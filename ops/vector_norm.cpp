@@ -1,7 +1,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>

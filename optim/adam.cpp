@@ -1,7 +1,7 @@
 #include <cmath>
 #include <utility>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/parallel.h>
 #include <heed/ops/kernels/adam.h>
 #include <heed/optim/adam.h>

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/optim/nadam.h>
 #include <heed/optim/optimizer_loop.h>
 

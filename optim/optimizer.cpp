@@ -1,6 +1,6 @@
 #include <unordered_set>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>

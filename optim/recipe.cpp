@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/optim/adadelta.h>
 #include <heed/optim/adagrad.h>
 #include <heed/optim/adam.h>

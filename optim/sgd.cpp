@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/optim/optimizer_loop.h>
 #include <heed/optim/sgd.h>
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/byte_alphabet.h>
 

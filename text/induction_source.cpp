@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/random.h>
 #include <heed/text/induction_source.h>
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/text/packed_loader.h>
 

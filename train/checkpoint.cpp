@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/io/atomic_file.h>
 #include <heed/io/read_file.h>
 #include <heed/io/safetensors.h>

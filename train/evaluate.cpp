@@ -1,4 +1,4 @@
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/grad_mode.h>
 #include <heed/nn/eval_mode.h>

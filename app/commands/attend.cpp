@@ -9,7 +9,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/train/report/report.h>
 
 namespace heed::app {

@@ -8,7 +8,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/lm/pretrained.h>
 #include <heed/text/bpe_tokenizer.h>
 

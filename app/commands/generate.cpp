@@ -13,7 +13,7 @@
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
 #include <heed/app/threads.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/lm/generate.h>
 #include <heed/text/text_stream.h>
 

@@ -12,7 +12,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/run/text_data.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/text_corpus.h>
 #include <heed/text/token_file.h>

@@ -10,7 +10,7 @@
 
 #include <heed/app/settings/train_options.h>
 #include <heed/app/threads.h>
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/optim/recipe.h>
 
 namespace heed::app {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/fusion.h>
 #include <heed/core/grad_mode.h>

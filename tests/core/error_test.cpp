@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/dtype.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>

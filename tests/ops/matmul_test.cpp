@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <heed/core/arguments.h>
 #include <heed/core/backward.h>
-#include <heed/core/check.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
 #include <heed/ops/linear.h>

@@ -11,7 +11,7 @@
 #include <mpi.h>
 #include <sched.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/train/distributed/communicator.h>
 
 namespace heed::train::distributed::detail {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/train/distributed/communicator.h>
 #include <heed/train/distributed/gradient_reducer.h>

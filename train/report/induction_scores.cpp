@@ -1,7 +1,7 @@
 #include <string>
 #include <string_view>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/nn/eval_mode.h>

@@ -3,7 +3,7 @@
 #include <limits>
 #include <span>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/ops/all_finite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/attention.h>

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <heed/core/check.h>
+#include <heed/core/arguments.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/attention/mask/attention_mask.h>
