@@ -32,7 +32,7 @@ void look_at(AuditReport& report, const std::string& name, const Tensor& paramet
   const auto bad = std::find_if(values.begin(), values.end(), [](double v) { return !std::isfinite(v); });
   if (bad != values.end()) {
     const auto count = std::count_if(bad, values.end(), [](double v) { return !std::isfinite(v); });
-    return add(report, {AuditProblem::non_finite, name,
+    return add(report, {AuditProblem::nonfinite, name,
                         fmt::format("{} of {} elements, the first at {}: {}", count, values.size(),
                                     position_of(parameter.shape(), bad - values.begin()).str(), *bad)});
   }
@@ -175,7 +175,7 @@ std::string_view name_of(AuditProblem problem) {
       return "no path";
     case AuditProblem::zero_gradient:
       return "zero gradient";
-    case AuditProblem::non_finite:
+    case AuditProblem::nonfinite:
       return "not finite";
     case AuditProblem::not_listed:
       return "not listed";

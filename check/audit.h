@@ -13,7 +13,7 @@ namespace heed::check {
 enum class AuditProblem {
   no_path,        ///< the loss does not depend on the parameter
   zero_gradient,  ///< the gradient is exactly zero in every element, or in every one of a named part
-  non_finite,     ///< the gradient holds a NaN or an infinity
+  nonfinite,      ///< the gradient holds a NaN or an infinity
   aliased,        ///< two parameters share elements without being one: an update of one changes the other
   not_listed,     ///< a leaf on the tape that is none of the module's parameters: no optimizer will train it
   idle_rows,      ///< rows that an embedding looked up, and whose gradient is zero; a warning
