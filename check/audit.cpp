@@ -32,7 +32,7 @@ void look_at(AuditReport& report, const std::string& name, const Tensor& paramet
   const auto bad = std::find_if(values.begin(), values.end(), [](double v) { return !std::isfinite(v); });
   if (bad != values.end()) {
     const auto count = std::count_if(bad, values.end(), [](double v) { return !std::isfinite(v); });
-    return add(report, {AuditProblem::non_finite, name,
+    return add(report, {AuditProblem::nonfinite, name,
                         fmt::format("{} of {} elements, the first at {}: {}", count, values.size(),
                                     position_of(parameter.shape(), bad - values.begin()).str(), *bad)});
   }
@@ -41,7 +41,7 @@ void look_at(AuditReport& report, const std::string& name, const Tensor& paramet
   }
 }
 
-// First byte of a parameter and the byte after its last one.
+// The first byte of a parameter and the byte after its last one.
 std::pair<const std::byte*, const std::byte*> bytes_of(const Tensor& x) {
   std::int64_t first = x.offset();
   std::int64_t last = x.offset();
@@ -70,7 +70,7 @@ void look_for_aliases(AuditReport& report, const nn::NamedTensors& parameters) {
   }
 }
 
-// For each index along an axis, whether an element there is not zero.
+// For each index along an axis, whether the gradient has an element there that is not zero.
 std::vector<bool> indices_that_hear(const Tensor& gradient, int axis) {
   std::int64_t behind = 1;
   for (int a = axis + 1; a < gradient.rank(); ++a) behind *= gradient.size(a);
@@ -94,7 +94,7 @@ void check_sizes(const nn::BlockedParameter& blocked) {
       "the size of an axis");
 }
 
-// A part of an axis that was found to be silent.
+// A part of an axis whose gradient is zero.
 struct Silence {
   const TensorImpl* parameter;
   int axis;
@@ -104,7 +104,7 @@ struct Silence {
   }
 };
 
-// Parts without a gradient. Parts of a silent part are not named again.
+// Finds parts without a gradient. Parts within such a part are not reported again.
 void look_at_blocks(AuditReport& report, const nn::BlockedParameter& blocked, const Tensor& gradient,
                     std::vector<Silence>& silences) {
   check_sizes(blocked);
@@ -126,7 +126,7 @@ void look_at_blocks(AuditReport& report, const nn::BlockedParameter& blocked, co
   }
 }
 
-// Rows of a table that embeddings took, and that hear nothing.
+// Finds rows of a table that an embedding looked up and that get no gradient.
 void look_at_rows(AuditReport& report, const Tensor& loss, const std::string& name, const Tensor& table,
                   const Tensor& gradient) {
   if (table.rank() != 2 || table.numel() == 0) return;
@@ -175,7 +175,7 @@ std::string_view name_of(AuditProblem problem) {
       return "no path";
     case AuditProblem::zero_gradient:
       return "zero gradient";
-    case AuditProblem::non_finite:
+    case AuditProblem::nonfinite:
       return "not finite";
     case AuditProblem::not_listed:
       return "not listed";
@@ -201,7 +201,7 @@ AuditReport audit(const Tensor& loss, const nn::Module& module, const AuditOptio
   }
   const Tensor outputs[] = {loss};
   const auto gradients = heed::grad(outputs, wanted, {.retain_graph = true, .allow_unused = true});
-  std::unordered_map<const TensorImpl*, Tensor> heard;  // gradients with something in them
+  std::unordered_map<const TensorImpl*, Tensor> heard;  // gradients that are not all zero
   std::size_t k = 0;
   for (const auto& [name, parameter] : parameters) {
     if (!parameter.requires_grad()) continue;

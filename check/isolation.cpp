@@ -15,7 +15,7 @@ namespace {
 
 using Questions = std::vector<IsolationQuestion>;
 
-// These places of x may not reach the others of y.
+// The question whether the forbidden places of x reach the other places of y.
 template <class Rule>
 IsolationQuestion question_of(const SequenceGrid& grid, std::uint64_t number, bool mutual,
                               const Rule& is_forbidden) {
@@ -27,7 +27,7 @@ IsolationQuestion question_of(const SequenceGrid& grid, std::uint64_t number, bo
   return question;
 }
 
-// Evenly spread, the first and the last included.
+// A sample of the questions, evenly spread, including the first and the last.
 Questions sample_of(const Questions& questions, std::int64_t most) {
   const auto count = static_cast<std::int64_t>(questions.size());
   if (count <= most) return questions;
@@ -38,7 +38,8 @@ Questions sample_of(const Questions& questions, std::int64_t most) {
   return chosen;
 }
 
-// Of more questions than the first number, those ways that run the model anew are asked the second.
+// Ways that run the model anew are asked all questions if there are at most the first number, otherwise
+// the second number.
 constexpr std::int64_t every_question = 256;
 constexpr std::int64_t some_questions = 64;
 
@@ -71,7 +72,7 @@ void name_leak(IsolationResult& result, const IsolationProbe& probe, IsolationWa
   result.scope = carrier.scope;
 }
 
-// The pair comes from the way that says most about it.
+// The leaking pair is taken from the way that says most about it.
 constexpr IsolationWay strongest_first[] = {IsolationWay::gradient, IsolationWay::replacement,
                                             IsolationWay::planted_nan};
 

@@ -9,7 +9,7 @@
 namespace heed::check {
 namespace {
 
-// Whether one of the elements of each row, along the last axis, is set.
+// For each row along the last axis, whether one of its elements is set.
 std::vector<bool> rows_with_any(const std::vector<bool>& elements, const Shape& shape) {
   const std::int64_t width = shape[shape.rank() - 1];
   std::vector<bool> rows(width == 0 ? 0 : elements.size() / static_cast<std::size_t>(width), false);
@@ -44,7 +44,7 @@ DeadRows dead_rows_of_output(const IsolationProbe& probe, const Places& alive, c
   return dead;
 }
 
-// Of one attention: queries [.., H, Tq, D] and results [.., H, Tq, Dv].
+// The dead queries of one attention: queries [.., H, Tq, D] and results [.., H, Tq, Dv].
 DeadRows dead_queries(const TracedResult& query, const TracedResult& result,
                       const TracedChange& query_by_alive, const TracedChange& query_by_others,
                       const TracedChange& result_by_alive) {

@@ -7,17 +7,17 @@
 
 namespace heed::check {
 
-/// Which axes of a tensor count the samples and the positions; no_axis: one sample.
+/// The axes of a tensor that count samples and positions; no_axis: one sample.
 struct SequenceAxes {
   int batch = 0;
   int time = 1;
 };
 
-/// One flag a place.
+/// One flag for each place.
 using Places = std::vector<bool>;
 
-/// Samples and positions of a batch of sequences. A place is one position of one sample; they are numbered
-/// sample by sample.
+/// The samples and positions of a batch of sequences. A place is one position of one sample; places are
+/// numbered sample by sample.
 struct SequenceGrid {
   std::int64_t samples = 0;
   std::int64_t positions = 0;
@@ -28,21 +28,21 @@ struct SequenceGrid {
   Places none() const { return Places(static_cast<std::size_t>(size()), false); }
   Places all() const { return Places(static_cast<std::size_t>(size()), true); }
   Places only(SequencePlace place) const;
-  /// The place of an element of a tensor, by its row-major number.
+  /// The number of the place of an element, from its row-major index in the tensor.
   std::int64_t place_of(const Shape& shape, const SequenceAxes& axes, std::int64_t element) const;
-  /// Boolean, true at the places; broadcasts to `shape`.
+  /// A boolean tensor that is true at the places and broadcasts to `shape`.
   Tensor mask_of(const Places& places, const Shape& shape, const SequenceAxes& axes) const;
 };
 
-/// What of x may not reach what of y.
+/// Which places of x may not reach which places of y.
 struct IsolationQuestion {
-  std::uint64_t number = 0;  ///< random replacements follow from it
+  std::uint64_t number = 0;  ///< seeds the random replacements
   Places forbidden;
   Places kept;
   bool mutual = false;  ///< the kept places may not reach the forbidden ones either
 };
 
-/// Number of the first place that is set; 0 where none is.
+/// The number of the first place that is set; 0 if none is.
 std::int64_t first_of(const Places& places);
 
 }  // namespace heed::check

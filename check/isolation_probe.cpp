@@ -28,7 +28,7 @@ double root_mean_square(const Tensor& x) {
   return size > 0 && std::isfinite(size) ? size : 1;
 }
 
-// Nowhere equal to x.
+// Random tokens, each different from that of x.
 Tensor other_tokens(const Tensor& x, std::int64_t vocab_size, Generator& generator) {
   std::vector<std::int64_t> tokens = cast(x, DType::i64).to_vector<std::int64_t>();
   const auto steps = randint(1, vocab_size, x.shape(), generator).to_vector<std::int64_t>();
@@ -48,7 +48,7 @@ std::int64_t vocab_size_of(const std::string& check, const Tensor& x, const Isol
   return options.vocab_size;
 }
 
-// Axes of x as the options have them, or of y with `given` in their place.
+// The axes of x as the options name them, or those of y.
 SequenceAxes axes_of(const std::string& check, const IsolationOptions& options, bool of_output) {
   const SequenceAxes axes{
       of_output ? options.output_batch_axis.value_or(options.batch_axis) : options.batch_axis,
@@ -80,7 +80,7 @@ std::string expected_of(const SequenceGrid& grid, const SequenceAxes& x, const S
                      grid.positions, y.time);
 }
 
-// Halves the places as long as one half is enough; the first of what is left.
+// Halves the set of places as long as one half is enough, and returns the first place that is left.
 template <class Enough>
 std::int64_t first_that_is_enough(Places places, const Enough& is_enough) {
   for (auto count = std::count(places.begin(), places.end(), true); count > 1;) {
@@ -90,7 +90,7 @@ std::int64_t first_that_is_enough(Places places, const Enough& is_enough) {
       if (places[p]) halves[seen++ < count / 2 ? 1 : 0][p] = false;
     }
     const auto half = std::find_if(std::begin(halves), std::end(halves), is_enough);
-    if (half == std::end(halves)) break;  // only several together
+    if (half == std::end(halves)) break;  // only several places together are enough
     places = *half;
     count = std::count(places.begin(), places.end(), true);
   }
@@ -202,7 +202,7 @@ Places IsolationProbe::zero_places() const {
 }
 
 // The kept places of y that change with `places` of x. Where the planted values are large and finite, a
-// result that is not finite says that something overflowed, and not that it was heard.
+// result that is not finite is an overflow and does not count as a change.
 Places IsolationProbe::heard(Plant plant, const IsolationQuestion& question, const Places& places) const {
   const Tensor y = run(moved(plant, question.number, places));
   const std::vector<bool> differs = differing(plain_, y);
@@ -217,8 +217,8 @@ Places IsolationProbe::heard(Plant plant, const IsolationQuestion& question, con
   return heard;
 }
 
-// The forbidden places of x where the vector-Jacobian product of the kept places of y is not zero; NaN is not
-// either.
+// The forbidden places of x where the vector-Jacobian product of the kept places of y is not zero; a NaN
+// counts as not zero.
 Places IsolationProbe::gradient_places(const Places& kept, const Places& forbidden) const {
   std::vector<Tensor> inputs;
   for (const IsolationSource& source : sources_) inputs.push_back(source.tensor);

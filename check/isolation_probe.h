@@ -10,30 +10,30 @@
 
 namespace heed::check {
 
-/// How some places of x get other values.
+/// What some places of x are overwritten with.
 enum class Plant { nan, other, large };
 
-/// One place of x that reaches one of y, and the values that show it.
+/// One place of x that reaches one place of y, and the values that show it.
 struct IsolationLeak {
   SequencePlace from;
   SequencePlace to;
   Plant plant;
 };
 
-/// A model at one x, ready to be asked.
+/// A model and one x, about which questions can be asked.
 class IsolationProbe {
  public:
-  /// Throws    ShapeError, DTypeError, ValueError. All name `check`.
+  /// Throws    ShapeError, DTypeError, ValueError; their messages name `check`.
   IsolationProbe(std::string check, const SequenceModel& model, const Tensor& x,
                  const IsolationOptions& options);
 
   const SequenceGrid& grid() const { return grid_; }
   /// Why no answer would mean anything; empty if all is well.
   std::string problem() const;
-  /// Why this way cannot be taken; empty if it can.
+  /// Why this way cannot be used; empty if it can.
   std::string obstacle(IsolationWay way) const;
   bool leaks(IsolationWay way, const IsolationQuestion& question) const;
-  /// The first pair of a question that leaks this way.
+  /// The first leaking pair of a question that leaks in this way.
   IsolationLeak first_leak(IsolationWay way, const IsolationQuestion& question) const;
 
   const SequenceModel& model() const { return model_; }
@@ -41,9 +41,9 @@ class IsolationProbe {
   const Trace& trace() const { return trace_; }
   /// Whether the model draws random numbers.
   bool draws() const;
-  /// x with other values in these places.
+  /// x with other values at these places.
   Tensor moved(Plant plant, std::uint64_t number, const Places& places) const;
-  /// The places of y that the same model gives other bits for this x.
+  /// The places of y whose bits this x changes, in the same model.
   Places changed_places(const Tensor& x) const;
   /// The places of y where every element is zero.
   Places zero_places() const;

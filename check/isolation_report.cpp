@@ -39,7 +39,7 @@ std::string line_of(IsolationWay way, const IsolationEvidence& evidence) {
 
 std::string in_scope(const std::string& scope) { return scope.empty() ? "" : " in " + scope; }
 
-// Which share of the questions was asked, if not all were.
+// The share of the questions that was asked, if not all were.
 std::string share_of(const IsolationResult& result) {
   std::vector<std::string> parts;
   std::vector<std::int64_t> asked;
@@ -58,7 +58,7 @@ std::string share_of(const IsolationResult& result) {
                      result.possible);
 }
 
-// The operation that was found.
+// The operation that carries the leak.
 std::string carrier_of(const IsolationResult& result) {
   if (result.op.empty()) return "\n  no operation on the tape carries it there";
   const bool unseen = result.finding == IsolationFinding::value;

@@ -15,7 +15,7 @@ namespace {
 
 std::string scope_of(const Node& node) { return node.scope() == nullptr ? "" : node.scope()->path(); }
 
-// What is known about the elements of each result.
+// What is known about the elements of each result on the tape.
 class CarrierSearch {
  public:
   CarrierSearch(const IsolationProbe& probe, const IsolationQuestion& question, const IsolationLeak& leak)
@@ -32,7 +32,7 @@ class CarrierSearch {
       forbidden[p] = forbidden[p] && same_sample;
     }
     hears_forbidden_ = changes(leak.plant, question.number, forbidden);
-    // A maximum or a comparison answers to some values alone.
+    // A maximum or a comparison changes only for some values, so several are tried.
     for (int again = 1; leak.plant != Plant::nan && again <= more_replacements; ++again) {
       const Plant plant = again % 2 == 0 ? leak.plant : Plant::large;
       join(hears_forbidden_, changes(plant, question.number + static_cast<std::uint64_t>(again), forbidden));
@@ -69,14 +69,14 @@ class CarrierSearch {
     }
   }
 
-  // Where neither side may hear the other, no element may hear both.
+  // Where neither side may depend on the other, no element may depend on both.
   bool mixes(const std::vector<std::int64_t>& elements, std::size_t r) const {
     return mutual_ && hears_to_[r].comparable &&
            std::any_of(elements.begin(), elements.end(),
                        [&](std::int64_t e) { return hears_to_[r].elements[static_cast<std::size_t>(e)]; });
   }
 
-  // Elements with a derivative of y at `to`, and those that are clean.
+  // Finds the elements that y at `to` depends on, and the results with a clean element.
   void read_by_to() {
     const Places to = probe_.grid().only(leak_.to);
     Places others = to;
@@ -90,7 +90,7 @@ class CarrierSearch {
     if (trace_.leaf.requires_grad()) leaf_is_clean_ = leaf_reads(gradients.back());
   }
 
-  // Of y at some places by each result, and by the leaf if there is one.
+  // Derivatives of y at some places by each result, and by the leaf if there is one.
   std::vector<Tensor> derivatives_of(const Places& places) const {
     std::vector<Tensor> inputs;
     for (const TracedResult& result : trace_.results) inputs.push_back(result.handle());
@@ -106,7 +106,7 @@ class CarrierSearch {
     return flags;
   }
 
-  // More than rounding leaves beside the largest element, where zero is right.
+  // Whether each element is larger than a rounding error relative to the largest element.
   static std::vector<bool> above_rounding(const Tensor& gradient) {
     std::vector<bool> flags;
     if (!gradient.defined()) return flags;
@@ -118,7 +118,7 @@ class CarrierSearch {
     return flags;
   }
 
-  // Whether y at `to` reads x there.
+  // Whether y at `to` depends on x at that place.
   bool leaf_reads(const Tensor& gradient) const {
     if (!gradient.defined()) return false;
     const Places own = probe_.grid().only(leak_.to);
@@ -130,7 +130,8 @@ class CarrierSearch {
     return false;
   }
 
-  // An element that follows from x at `to` and from nothing forbidden, and that y at `to` reads, or nobody.
+  // Whether a result has a clean element: it depends on x at `to` and on nothing forbidden, and y at `to`,
+  // or nothing, depends on it.
   bool has_clean_element(std::size_t r, const std::vector<bool>& by_others) const {
     const TracedChange& own = hears_to_[r];
     const TracedChange& forbidden = hears_forbidden_[r];
@@ -143,7 +144,7 @@ class CarrierSearch {
     return false;
   }
 
-  // In a loop over positions each result is one row of many: they are looked at together.
+  // In a loop over positions each result is one of many rows, which are considered together.
   void join_siblings() {
     std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::size_t>> families;
     for (std::size_t r = 0; r < trace_.results.size(); ++r) {
@@ -167,7 +168,7 @@ class CarrierSearch {
     return elements;
   }
 
-  // Whether some axis shows all elements where the leak starts: at its position, or in its sample.
+  // Whether along some axis all elements are where the leak starts: at its position or in its sample.
   bool is_at_home(const Shape& shape, const std::vector<std::int64_t>& elements) const {
     const SequenceGrid& grid = probe_.grid();
     const bool across_samples = leak_.from.sample != leak_.to.sample;
@@ -193,7 +194,7 @@ class CarrierSearch {
   std::vector<TracedChange> hears_forbidden_;
   std::vector<TracedChange> hears_to_;
   std::vector<std::vector<bool>> read_;  // empty where y at `to` does not depend on the result
-  std::vector<bool> clean_;              // whether an element is as it should be
+  std::vector<bool> clean_;              // whether the result has a clean element
   bool leaf_is_clean_ = false;
 };
 

@@ -13,10 +13,10 @@
 namespace heed::check {
 namespace {
 
-// Ends a run of which enough was seen.
+// Thrown to end a run of which enough was seen.
 struct Enough {};
 
-// A leaf of its own for a floating x, so that there is a tape.
+// A copy of x, which is a leaf if it is floating, so that a tape is recorded.
 Tensor leaf_of(const Tensor& x) {
   Tensor leaf = copy_of(x);
   if (is_floating(leaf.dtype())) leaf.set_requires_grad();

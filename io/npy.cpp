@@ -21,10 +21,10 @@
 namespace heed::io {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kVersionBytes = 2;
-constexpr std::size_t kAlignment = 64;            // the elements begin at a multiple of this
-constexpr std::size_t kLongestHeader = 64 << 10;  // NumPy's own are below 200 bytes
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::size_t version_bytes = 2;
+constexpr std::size_t data_alignment = 64;        // the elements begin at a multiple of this
+constexpr std::size_t longest_header = 64 << 10;  // NumPy's own are below 200 bytes
 
 struct Header {
   std::string descr;
@@ -38,18 +38,18 @@ struct Kind {
   std::string_view descr;
   std::string_view type;
 };
-constexpr std::array<Kind, 12> kKinds = {{{"<f4", "F32"},
-                                          {"<f8", "F64"},
-                                          {"<i4", "I32"},
-                                          {"<i8", "I64"},
-                                          {"|b1", "BOOL"},
-                                          {"<f2", "F16"},
-                                          {"|i1", "I8"},
-                                          {"<i2", "I16"},
-                                          {"|u1", "U8"},
-                                          {"<u2", "U16"},
-                                          {"<u4", "U32"},
-                                          {"<u8", "U64"}}};
+constexpr std::array<Kind, 12> npy_kinds = {{{"<f4", "F32"},
+                                             {"<f8", "F64"},
+                                             {"<i4", "I32"},
+                                             {"<i8", "I64"},
+                                             {"|b1", "BOOL"},
+                                             {"<f2", "F16"},
+                                             {"|i1", "I8"},
+                                             {"<i2", "I16"},
+                                             {"|u1", "U8"},
+                                             {"<u2", "U16"},
+                                             {"<u4", "U32"},
+                                             {"<u8", "U64"}}};
 
 struct Problem {
   std::string text;
@@ -162,7 +162,7 @@ class HeaderReader {
 
 std::string_view type_of_descr(const std::string& descr) {
   std::vector<std::string_view> known;
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : npy_kinds) {
     if (kind.descr == descr) return kind.type;
     known.push_back(kind.descr);
   }
@@ -172,17 +172,17 @@ std::string_view type_of_descr(const std::string& descr) {
 
 // Reads the header and removes it from the front of `file`.
 Header take_header(std::string_view& file) {
-  if (!file.starts_with(kMagic)) throw Problem{"is no npy file: it does not begin as one"};
-  file.remove_prefix(kMagic.size());
-  const int version = file.size() < kVersionBytes ? 0 : file[0];
+  if (!file.starts_with(magic)) throw Problem{"is no npy file: it does not begin as one"};
+  file.remove_prefix(magic.size());
+  const int version = file.size() < version_bytes ? 0 : file[0];
   if (version < 1 || version > 3) throw Problem{"npy version 1, 2 or 3 is known, not this one"};
-  file.remove_prefix(kVersionBytes);
+  file.remove_prefix(version_bytes);
   std::uint32_t length = 0;
   const std::size_t length_bytes = version == 1 ? 2 : 4;
   if (file.size() < length_bytes) throw Problem{"ends within the header"};
   std::memcpy(&length, file.data(), length_bytes);
   file.remove_prefix(length_bytes);
-  if (length > kLongestHeader) throw Problem{fmt::format("a header of {} bytes is too long", length)};
+  if (length > longest_header) throw Problem{fmt::format("a header of {} bytes is too long", length)};
   if (length > file.size()) throw Problem{"ends within the header"};
   const Header header = HeaderReader(file.substr(0, length)).read();
   file.remove_prefix(length);
@@ -229,12 +229,12 @@ std::string header_of(std::string_view descr, const Shape& shape) {
   const std::string_view comma = shape.rank() == 1 ? "," : "";
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
                                  fmt::join(shape.begin(), shape.end(), ", "), comma);
-  const std::size_t before = kMagic.size() + kVersionBytes + 2;
+  const std::size_t before = magic.size() + version_bytes + 2;
   const std::size_t end = before + text.size() + 1;  // and the newline
-  text.append((kAlignment - end % kAlignment) % kAlignment, ' ');
+  text.append((data_alignment - end % data_alignment) % data_alignment, ' ');
   text += '\n';
   const std::size_t length = text.size();
-  std::string header(kMagic);
+  std::string header(magic);
   for (const std::size_t byte : {std::size_t{1}, std::size_t{0}, length % 256, length / 256}) {
     header += static_cast<char>(byte);
   }
@@ -254,7 +254,7 @@ Tensor load_npy(const std::string& path) {
 
 void save_npy(const std::string& path, const Tensor& x) {
   check_dtype("save_npy", "x", x, {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean});
-  const auto* kind = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& candidate) {
+  const auto* kind = std::find_if(npy_kinds.begin(), npy_kinds.end(), [&](const Kind& candidate) {
     return detail::dtype_of_file(candidate.type) == x.dtype();
   });
   const Tensor rows = x.is_contiguous() ? x : copy_of(x);

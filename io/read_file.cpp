@@ -81,8 +81,8 @@ class JsonInspector final : public nlohmann::json_sax<Json> {
     return refuse(fmt::format("has the name '{}' twice", name));
   }
   bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
-    constexpr int kOutOfRange = 406;
-    if (error.id == kOutOfRange) return refuse(fmt::format("has a number out of range, at byte {}", byte));
+    constexpr int out_of_range = 406;
+    if (error.id == out_of_range) return refuse(fmt::format("has a number out of range, at byte {}", byte));
     return refuse(fmt::format("is not JSON in UTF-8, at byte {}", byte));
   }
 
@@ -144,10 +144,10 @@ std::string read_json_object(const std::string& path, const JsonLimits& limits) 
 
 std::string file_checksum(const std::string& path) {
   OpenFile file(path);
-  constexpr std::size_t kBlock = std::size_t{1} << 16;
-  std::vector<char> block(kBlock);
+  constexpr std::size_t block_bytes = std::size_t{1} << 16;
+  std::vector<char> block(block_bytes);
   Checksum checksum;
-  while (const std::size_t got = file.read(block.data(), kBlock)) checksum.add({block.data(), got});
+  while (const std::size_t got = file.read(block.data(), block_bytes)) checksum.add({block.data(), got});
   return fmt::format("{:016x}", checksum.value());
 }
 
@@ -158,8 +158,8 @@ std::string text_checksum(std::string_view text) {
 }
 
 void Checksum::add(std::string_view bytes) {
-  constexpr std::uint64_t kPrime = 0x100000001b3u;
-  for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * kPrime;
+  constexpr std::uint64_t prime = 0x100000001b3u;
+  for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * prime;
 }
 
 }  // namespace heed::io

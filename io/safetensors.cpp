@@ -19,8 +19,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are copied as they lie in the file");
 
-constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit that the format sets
+constexpr std::uint64_t length_bytes = 8;
+constexpr std::uint64_t longest_header = 100'000'000;  // the limit that the format sets
 
 [[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
   fail<IoError>("read safetensors", fmt::format("'{}': {}", path, reason));
@@ -54,18 +54,18 @@ std::span<const std::byte> raw_bytes(const Tensor& contiguous) {
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(path) {
   const std::span<const std::byte> file = file_.bytes();
-  if (file.size() < kLengthBytes) {
+  if (file.size() < length_bytes) {
     fail_reading(path, fmt::format("only {} bytes, too short for a header", file.size()));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
-  if (length > file.size() - kLengthBytes) {
+  if (length > file.size() - length_bytes) {
     fail_reading(path, fmt::format("claims a header of {} bytes, but the file has {}", length, file.size()));
   }
-  if (length > kLongestHeader) fail_reading(path, fmt::format("its header of {} bytes is too long", length));
-  const std::byte* header_bytes = file.data() + kLengthBytes;
+  if (length > longest_header) fail_reading(path, fmt::format("its header of {} bytes is too long", length));
+  const std::byte* header_bytes = file.data() + length_bytes;
   const std::byte* data = header_bytes + length;
-  const std::uint64_t data_bytes = file.size() - kLengthBytes - length;
+  const std::uint64_t data_bytes = file.size() - length_bytes - length;
   try {
     SafetensorsHeader header = parse_safetensors_header(
         {reinterpret_cast<const char*>(header_bytes), static_cast<std::size_t>(length)}, data_bytes);
@@ -127,7 +127,7 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
     fail<ValueError>("write_safetensors", problem.what());
   }
   AtomicFile file(path);
-  const auto length = std::bit_cast<std::array<std::byte, kLengthBytes>>(std::uint64_t{json.size()});
+  const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{json.size()});
   file.write(std::span<const std::byte>(length));
   file.write(json);
   for (const auto* named : order) {

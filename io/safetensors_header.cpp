@@ -13,14 +13,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDepth = 3;  // of nesting: header, tensor, shape
+constexpr int most_depth = 3;  // of nesting: header, tensor, shape
 
 [[noreturn]] void problem(const std::string& text) { throw HeaderProblem(text); }
 
 // The text is checked before it is parsed: the JSON library's own parser keeps the last of two equal names,
 // and a parser callback that finds them takes time quadratic in the number of objects.
 Json parse(std::string_view text) {
-  const std::string fault = json_object_problem(text, kDepth);
+  const std::string fault = json_object_problem(text, most_depth);
   if (!fault.empty()) problem("its header " + fault);
   return Json::parse(text);
 }

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
-constexpr const char* kFormat = "heed-causal-lm/1";
+constexpr const char* format_name = "heed-causal-lm/1";
 
 [[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
   fail<IoError>("load_language_model", fmt::format("'{}': {}", path, reason));
@@ -44,8 +44,8 @@ void check_vocabulary(const fs::path& path, const text::Tokenizer& tokenizer,
 }
 
 LanguageModel load_own(const fs::path& folder, const fs::path& config_path, const Json& config) {
-  if (config.at("format") != Json(kFormat)) {
-    fail_loading(config_path, fmt::format("is not of the format {}", kFormat));
+  if (config.at("format") != Json(format_name)) {
+    fail_loading(config_path, fmt::format("is not of the format {}", format_name));
   }
   const WeightFiles files(folder);
   try {
@@ -70,10 +70,10 @@ LanguageModel load_own(const fs::path& folder, const fs::path& config_path, cons
 void save_language_model(const std::string& folder_name, const nn::CausalLM& model,
                          const text::Tokenizer& tokenizer) {
   const fs::path folder = folder_name;
-  const Json config = {{"format", kFormat},
+  const Json config = {{"format", format_name},
                        {"model", Json::parse(model_config_to_json(model.options()))},
                        {"tokenizer", Json::parse(tokenizer.to_json())}};
-  io::write_safetensors(folder / "model.safetensors", model.state_dict(), {{"format", kFormat}});
+  io::write_safetensors(folder / "model.safetensors", model.state_dict(), {{"format", format_name}});
   io::write_file(folder / "config.json", config.dump(2) + "\n");
 }
 

@@ -15,9 +15,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // In the order of the enumerators.
-const std::vector<std::string_view> kActivations = {"relu", "gelu", "gelu_tanh", "silu"};
-const std::vector<std::string_view> kNorms = {"layer", "rms"};
-const std::vector<std::string_view> kLayouts = {"interleaved", "half"};
+const std::vector<std::string_view> activation_names = {"relu", "gelu", "gelu_tanh", "silu"};
+const std::vector<std::string_view> norm_names = {"layer", "rms"};
+const std::vector<std::string_view> layout_names = {"interleaved", "half"};
 
 template <class Choice>
 void choose(io::JsonFields& fields, std::string_view key, const std::vector<std::string_view>& names,
@@ -32,7 +32,7 @@ std::string_view name_in(const std::vector<std::string_view>& names, Choice choi
 
 RopeOptions read_rope(io::JsonFields& fields) {
   RopeOptions rope;
-  choose(fields, "layout", kLayouts, rope.layout);
+  choose(fields, "layout", layout_names, rope.layout);
   fields.number("base", rope.base);
   fields.integer("rotary", rope.rotary);
   fields.refuse_others();
@@ -67,9 +67,9 @@ std::string value_of(const std::vector<std::pair<std::string, Json>>& entries, c
 
 }  // namespace
 
-std::string_view name_of(nn::Activation activation) { return name_in(kActivations, activation); }
-std::string_view name_of(nn::NormKind norm) { return name_in(kNorms, norm); }
-std::string_view name_of(RopeLayout layout) { return name_in(kLayouts, layout); }
+std::string_view name_of(nn::Activation activation) { return name_in(activation_names, activation); }
+std::string_view name_of(nn::NormKind norm) { return name_in(norm_names, norm); }
+std::string_view name_of(RopeLayout layout) { return name_in(layout_names, layout); }
 
 std::string model_config_to_json(const nn::CausalLMOptions& o) {
   Json config = {{"vocab_size", o.vocab_size},
@@ -112,9 +112,9 @@ nn::CausalLMOptions model_config_from_json(std::string_view json) {
   fields.integer("head_dim", o.head_dim);
   fields.integer("hidden_dim", o.hidden_dim);
   if (auto rope = fields.object("rope")) o.rope = read_rope(*rope);
-  choose(fields, "activation", kActivations, o.activation);
+  choose(fields, "activation", activation_names, o.activation);
   fields.flag("gated", o.gated);
-  choose(fields, "norm", kNorms, o.norm);
+  choose(fields, "norm", norm_names, o.norm);
   fields.number("norm_epsilon", o.norm_epsilon);
   fields.flag("tied", o.tied);
   fields.refuse_others();

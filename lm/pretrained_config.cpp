@@ -16,7 +16,7 @@ using nn::Activation;
 using nn::CausalLMOptions;
 using nn::NormKind;
 
-constexpr double kNanoEpsilon = 1e-5;
+constexpr double nanogpt_epsilon = 1e-5;
 
 void read_activation(io::JsonFields& fields, std::string_view key, Activation& activation) {
   static const std::vector<std::string_view> names = {"relu", "gelu", "gelu_new", "gelu_pytorch_tanh",
@@ -98,7 +98,7 @@ CausalLMOptions read_llama(io::JsonFields& fields) {
 }
 
 CausalLMOptions read_nanogpt(io::JsonFields& fields) {
-  CausalLMOptions o = {.norm_epsilon = kNanoEpsilon};
+  CausalLMOptions o = {.norm_epsilon = nanogpt_epsilon};
   read_sizes(fields, o,
              {{"vocab_size", &CausalLMOptions::vocab_size},
               {"block_size", &CausalLMOptions::context},
@@ -201,7 +201,7 @@ Json write_nanogpt(const CausalLMOptions& o) {
   object_to_other_than_gpt(objections, o);
   objections.unless(o.activation == Activation::gelu, fmt::format("activation is {}", name_of(o.activation)),
                     "gelu");
-  objections.unless(o.norm_epsilon == kNanoEpsilon, fmt::format("norm_epsilon is {}", o.norm_epsilon),
+  objections.unless(o.norm_epsilon == nanogpt_epsilon, fmt::format("norm_epsilon is {}", o.norm_epsilon),
                     "1e-05");
   objections.unless(nn::resolved(o).hidden_dim == 4 * o.embed_dim,
                     fmt::format("hidden_dim is {}", o.hidden_dim), "four times embed_dim");

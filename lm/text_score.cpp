@@ -15,7 +15,7 @@
 namespace heed::lm {
 namespace {
 
-constexpr std::int64_t kSeen = -1;  // replaces a target that an earlier window has predicted
+constexpr std::int64_t already_predicted = -1;  // replaces a target that an earlier window has predicted
 
 // Inputs [begin, begin + length), of whose targets only the last `fresh` count.
 struct Window {
@@ -40,7 +40,7 @@ double score(const nn::CausalLM& model, std::span<const std::int64_t> tokens,
   const auto count = static_cast<std::int64_t>(windows.size());
   const std::int64_t length = windows.front().length;
   Tensor inputs = empty({count, length}, DType::i64);
-  Tensor targets = full({count * length}, kSeen, DType::i64);
+  Tensor targets = full({count * length}, already_predicted, DType::i64);
   auto* input = inputs.mutable_data<std::int64_t>();
   auto* target = targets.mutable_data<std::int64_t>();
   for (const Window& window : windows) {
@@ -51,7 +51,8 @@ double score(const nn::CausalLM& model, std::span<const std::int64_t> tokens,
     target += length;
   }
   const Tensor logits = reshape(model(inputs), {count * length, model.options().vocab_size});
-  return scalar_of(cross_entropy(logits, targets, {.ignore_index = kSeen, .reduction = Reduction::sum}));
+  return scalar_of(
+      cross_entropy(logits, targets, {.ignore_index = already_predicted, .reduction = Reduction::sum}));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* single_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
 
 [[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
   fail<IoError>("load weights", fmt::format("'{}': {}", path, reason));
@@ -61,20 +61,20 @@ std::uint64_t bytes_of(const Tensor& x) { return static_cast<std::uint64_t>(x.nu
 
 WeightFiles::WeightFiles(const std::string& folder_name) : folder_(folder_name) {
   const fs::path folder = folder_;
-  const bool single = fs::exists(folder / kSingle);
-  const bool index = fs::exists(folder / kIndex);
-  if (single && index) fail_loading(folder_, fmt::format("has both {} and {}", kSingle, kIndex));
+  const bool single = fs::exists(folder / single_file);
+  const bool index = fs::exists(folder / index_file);
+  if (single && index) fail_loading(folder_, fmt::format("has both {} and {}", single_file, index_file));
   if (index) {
     read_index();
     return;
   }
-  files_.emplace_back(folder / kSingle);
+  files_.emplace_back(folder / single_file);
   for (const auto& [name, entry] : files_[0].entries()) file_of_.emplace(name, 0);
 }
 
 void WeightFiles::read_index() {
   const fs::path folder = folder_;
-  const fs::path path = folder / kIndex;
+  const fs::path path = folder / index_file;
   const Json index = Json::parse(io::read_json_object(path));
   const Json map = index.value("weight_map", Json());
   if (!map.is_object()) fail_loading(path, "has no weight_map");
@@ -166,7 +166,7 @@ void write_weight_files(const std::string& folder_name,
     total += bytes;
   }
   if (shards.size() == 1) {
-    io::write_safetensors(folder / kSingle, tensors, metadata);
+    io::write_safetensors(folder / single_file, tensors, metadata);
     return;
   }
   Json map = Json::object();
@@ -176,7 +176,7 @@ void write_weight_files(const std::string& folder_name,
     io::write_safetensors(folder / name, shards[i], metadata);
   }
   const Json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
-  io::write_file(folder / kIndex, index.dump(2) + "\n");
+  io::write_file(folder / index_file, index.dump(2) + "\n");
 }
 
 }  // namespace heed::lm

@@ -11,12 +11,13 @@ namespace heed::lm {
 namespace {
 
 constexpr std::string_view op = "weight layout";
-constexpr std::int64_t kLargest = std::int64_t{1} << 30;  // so that sums of products of sizes stay below 2^63
+constexpr std::int64_t largest_size = std::int64_t{1}
+                                      << 30;  // so that sums of products of sizes stay below 2^63
 
 // Bounds the sizes that a file claims before anything is made of them.
 void check_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
   const auto check = [](const char* name, std::int64_t size, std::int64_t least) {
-    check_value(size >= least && size <= kLargest, op, name, size, fmt::format("{} to 2^30", least));
+    check_value(size >= least && size <= largest_size, op, name, size, fmt::format("{} to 2^30", least));
   };
   check("vocab_size", o.vocab_size, 1);
   check("context", o.context, 1);
@@ -40,25 +41,25 @@ nn::CausalLM shapes_alone(const nn::CausalLMOptions& options, std::int64_t most_
 using Renaming = std::pair<std::string_view, std::string_view>;
 
 // Module paths of CausalLM and of the other formats, outside the blocks and within them.
-constexpr std::array<Renaming, 4> kGpt2Names = {{{"token", "transformer.wte"},
+constexpr std::array<Renaming, 4> gpt2_names = {{{"token", "transformer.wte"},
                                                  {"position", "transformer.wpe"},
                                                  {"norm", "transformer.ln_f"},
                                                  {"head", "lm_head"}}};
-constexpr std::array<Renaming, 6> kGpt2BlockNames = {{{"norm1", "ln_1"},
-                                                      {"attention.qkv", "attn.c_attn"},
-                                                      {"attention.out", "attn.c_proj"},
-                                                      {"norm2", "ln_2"},
-                                                      {"mlp.up", "mlp.c_fc"},
-                                                      {"mlp.down", "mlp.c_proj"}}};
-constexpr std::array<Renaming, 3> kLlamaNames = {
+constexpr std::array<Renaming, 6> gpt2_block_names = {{{"norm1", "ln_1"},
+                                                       {"attention.qkv", "attn.c_attn"},
+                                                       {"attention.out", "attn.c_proj"},
+                                                       {"norm2", "ln_2"},
+                                                       {"mlp.up", "mlp.c_fc"},
+                                                       {"mlp.down", "mlp.c_proj"}}};
+constexpr std::array<Renaming, 3> llama_names = {
     {{"token", "model.embed_tokens"}, {"norm", "model.norm"}, {"head", "lm_head"}}};
-constexpr std::array<Renaming, 7> kLlamaBlockNames = {{{"norm1", "input_layernorm"},
-                                                       {"attention.qkv", "self_attn.qkv"},  // see add_parts
-                                                       {"attention.out", "self_attn.o_proj"},
-                                                       {"norm2", "post_attention_layernorm"},
-                                                       {"mlp.up", "mlp.up_proj"},
-                                                       {"mlp.gate", "mlp.gate_proj"},
-                                                       {"mlp.down", "mlp.down_proj"}}};
+constexpr std::array<Renaming, 7> llama_block_names = {{{"norm1", "input_layernorm"},
+                                                        {"attention.qkv", "self_attn.qkv"},  // see add_parts
+                                                        {"attention.out", "self_attn.o_proj"},
+                                                        {"norm2", "post_attention_layernorm"},
+                                                        {"mlp.up", "mlp.up_proj"},
+                                                        {"mlp.gate", "mlp.gate_proj"},
+                                                        {"mlp.down", "mlp.down_proj"}}};
 
 template <class Table>
 std::string renamed(std::string_view module, const Table& table) {
@@ -91,11 +92,11 @@ Path split_path(std::string_view path) {
 std::string file_name(const Path& path, WeightFormat format) {
   const bool llama = format == WeightFormat::llama;
   if (path.block.empty()) {
-    const std::string module = llama ? renamed(path.module, kLlamaNames) : renamed(path.module, kGpt2Names);
+    const std::string module = llama ? renamed(path.module, llama_names) : renamed(path.module, gpt2_names);
     return module + "." + path.kind;
   }
   const std::string module =
-      llama ? renamed(path.module, kLlamaBlockNames) : renamed(path.module, kGpt2BlockNames);
+      llama ? renamed(path.module, llama_block_names) : renamed(path.module, gpt2_block_names);
   return fmt::format("{}.{}.{}.{}", llama ? "model.layers" : "transformer.h", path.block, module, path.kind);
 }
 

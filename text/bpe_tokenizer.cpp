@@ -11,10 +11,10 @@
 namespace heed::text {
 namespace {
 
-constexpr std::string_view kOp = "BpeTokenizer";
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-constexpr std::size_t kLongestCached = 64;      // bytes; longer pieces rarely come again
-constexpr std::size_t kMostCached = 1u << 18u;  // pieces
+constexpr std::string_view op = "BpeTokenizer";
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+constexpr std::size_t longest_cached = 64;      // bytes; longer pieces rarely come again
+constexpr std::size_t most_cached = 1u << 18u;  // pieces
 
 std::string printable(std::string_view bytes) { return fmt::format("'{}'", to_byte_alphabet(bytes)); }
 
@@ -43,28 +43,28 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
   std::unordered_map<std::string_view, std::int64_t> ids;
   for (const std::string& token : vocabulary_.tokens) {
     const auto id = static_cast<std::int64_t>(ids.size());
-    if (!ids.emplace(token, id).second) fail<ValueError>(kOp, "a token comes twice", printable(token));
+    if (!ids.emplace(token, id).second) fail<ValueError>(op, "a token comes twice", printable(token));
     if (token.size() == 1) byte_ids_[static_cast<unsigned char>(token[0])] = id;
   }
   const auto missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1);
   if (missing != byte_ids_.end()) {
-    fail<ValueError>(kOp, "a byte has no token", fmt::format("0x{:02X}", missing - byte_ids_.begin()));
+    fail<ValueError>(op, "a byte has no token", fmt::format("0x{:02X}", missing - byte_ids_.begin()));
   }
   const auto bound = vocab_size();
   for (const std::int64_t id : vocabulary_.added) {
-    if (id < 0 || id >= bound) fail<ValueError>(kOp, "an added id is no token", std::to_string(id));
+    if (id < 0 || id >= bound) fail<ValueError>(op, "an added id is no token", std::to_string(id));
   }
   for (const auto& [left, right] : vocabulary_.merges) {
     const auto rank = static_cast<std::int64_t>(merges_.size());
     if (left < 0 || right < 0 || left >= bound || right >= bound) {
-      fail<ValueError>(kOp, "a merge of what is no token", fmt::format("{} and {}", left, right));
+      fail<ValueError>(op, "a merge of what is no token", fmt::format("{} and {}", left, right));
     }
     const std::string joined = vocabulary_.tokens[static_cast<std::size_t>(left)] +
                                vocabulary_.tokens[static_cast<std::size_t>(right)];
     const auto result = ids.find(joined);
-    if (result == ids.end()) fail<ValueError>(kOp, "a merge to what is no token", printable(joined));
+    if (result == ids.end()) fail<ValueError>(op, "a merge to what is no token", printable(joined));
     if (!merges_.emplace(key(left, right), Merge{rank, result->second}).second) {
-      fail<ValueError>(kOp, "a merge comes twice", fmt::format("{} and {}", left, right));
+      fail<ValueError>(op, "a merge comes twice", fmt::format("{} and {}", left, right));
     }
   }
 }
@@ -78,12 +78,12 @@ std::vector<std::int64_t> BpeTokenizer::merge(std::string_view piece) const {
   std::vector<Part> parts;
   for (const char c : piece) {
     const std::size_t place = parts.size();
-    parts.push_back({byte_ids_[static_cast<unsigned char>(c)], place == 0 ? kNone : place - 1, place + 1});
+    parts.push_back({byte_ids_[static_cast<unsigned char>(c)], place == 0 ? none : place - 1, place + 1});
   }
-  parts.back().after = kNone;
+  parts.back().after = none;
   std::priority_queue<Candidate> queue;
   const auto offer = [&](std::size_t place) {
-    if (place == kNone || parts[place].after == kNone) return;
+    if (place == none || parts[place].after == none) return;
     const std::int64_t left = parts[place].id;
     const std::int64_t right = parts[parts[place].after].id;
     if (const Merge* merge = find(left, right)) {
@@ -97,16 +97,16 @@ std::vector<std::int64_t> BpeTokenizer::merge(std::string_view piece) const {
     Part& left = parts[best.place];
     const std::size_t gone = left.after;
     // Out of date: one of the two has been merged with another token in the meantime.
-    if (left.id != best.left || gone == kNone || parts[gone].id != best.right) continue;
+    if (left.id != best.left || gone == none || parts[gone].id != best.right) continue;
     left.id = best.result;
     left.after = parts[gone].after;
-    if (left.after != kNone) parts[left.after].before = best.place;
+    if (left.after != none) parts[left.after].before = best.place;
     parts[gone].id = -1;
     offer(left.before);
     offer(best.place);
   }
   std::vector<std::int64_t> ids;
-  for (std::size_t place = 0; place != kNone; place = parts[place].after) ids.push_back(parts[place].id);
+  for (std::size_t place = 0; place != none; place = parts[place].after) ids.push_back(parts[place].id);
   return ids;
 }
 
@@ -122,7 +122,7 @@ std::vector<std::int64_t> BpeTokenizer::encode(std::string_view text) const {
     }
     std::vector<std::int64_t> ids = merge(piece);
     tokens.insert(tokens.end(), ids.begin(), ids.end());
-    if (piece.size() <= kLongestCached && known.size() < kMostCached) known.emplace(piece, std::move(ids));
+    if (piece.size() <= longest_cached && known.size() < most_cached) known.emplace(piece, std::move(ids));
   });
   return tokens;
 }

@@ -7,16 +7,16 @@
 namespace heed::text {
 namespace {
 
-constexpr char32_t kFirstOther = 0x100;
+constexpr char32_t first_other = 0x100;
 
 constexpr bool prints(unsigned byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
 // The character of each byte.
-constexpr std::array<char32_t, 256> kCharacters = [] {
+constexpr std::array<char32_t, 256> alphabet = [] {
   std::array<char32_t, 256> characters{};
-  char32_t next = kFirstOther;
+  char32_t next = first_other;
   for (unsigned byte = 0; byte < 256; ++byte) characters[byte] = prints(byte) ? byte : next++;
   return characters;
 }();
@@ -25,7 +25,7 @@ constexpr std::array<char32_t, 256> kCharacters = [] {
 
 std::string to_byte_alphabet(std::string_view bytes) {
   std::string text;
-  for (const char c : bytes) append_utf8(text, kCharacters[static_cast<unsigned char>(c)]);
+  for (const char c : bytes) append_utf8(text, alphabet[static_cast<unsigned char>(c)]);
   return text;
 }
 
@@ -35,9 +35,9 @@ std::optional<std::string> from_byte_alphabet(std::string_view text) {
     const std::size_t length = utf8_length(text, offset);
     if (length == 0 || length > 2) return std::nullopt;
     const char32_t code = decode_utf8(text.substr(offset, length), "from_byte_alphabet").front();
-    const auto* found = std::find(kCharacters.begin(), kCharacters.end(), code);
-    if (found == kCharacters.end()) return std::nullopt;
-    bytes += static_cast<char>(found - kCharacters.begin());
+    const auto* found = std::find(alphabet.begin(), alphabet.end(), code);
+    if (found == alphabet.end()) return std::nullopt;
+    bytes += static_cast<char>(found - alphabet.begin());
     offset += length;
   }
   return bytes;
@@ -48,7 +48,7 @@ const std::array<unsigned char, 256>& byte_alphabet_order() {
     std::array<unsigned char, 256> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i);
     std::stable_sort(bytes.begin(), bytes.end(),
-                     [](unsigned char a, unsigned char b) { return kCharacters[a] < kCharacters[b]; });
+                     [](unsigned char a, unsigned char b) { return alphabet[a] < alphabet[b]; });
     return bytes;
   }();
   return order;

@@ -11,9 +11,9 @@
 namespace heed::text {
 namespace {
 
-constexpr std::size_t kSymbols = 256;
-constexpr double kNegligible = 1e-15;
-constexpr double kMergeSteps = 1099511627776.0;  // 2^40
+constexpr std::size_t symbol_count = 256;
+constexpr double negligible = 1e-15;
+constexpr double merge_steps = 1099511627776.0;  // 2^40
 
 std::size_t symbol_index(char symbol) { return static_cast<unsigned char>(symbol); }
 
@@ -132,7 +132,7 @@ std::string merge_key(const std::vector<std::pair<std::uint32_t, double>>& belie
   std::string key;
   key.reserve(belief.size() * 10);
   for (const auto& [state, p] : belief) {
-    const auto steps = static_cast<std::uint64_t>(std::llround(p * kMergeSteps));
+    const auto steps = static_cast<std::uint64_t>(std::llround(p * merge_steps));
     for (unsigned shift = 0; shift < 32; shift += 8) key.push_back(static_cast<char>(state >> shift & 0xFF));
     for (unsigned shift = 0; shift < 48; shift += 8) key.push_back(static_cast<char>(steps >> shift & 0xFF));
   }
@@ -195,7 +195,7 @@ std::vector<std::pair<char, TextSource::Belief>> TextSource::advance(const Belie
 std::vector<double> TextSource::conditional_entropy(std::size_t context) const {
   if (context == 0) fail<ValueError>("conditional_entropy", "context out of range", "0", "at least 1");
   std::vector<WeightedBelief> current;
-  for (std::size_t c = 0; c < kSymbols; ++c) {
+  for (std::size_t c = 0; c < symbol_count; ++c) {
     Belief belief = restrict_stationary(static_cast<char>(c));
     if (belief.empty()) continue;
     const double mass = normalise(belief);
@@ -209,7 +209,7 @@ std::vector<double> TextSource::conditional_entropy(std::size_t context) const {
       for (auto& [symbol, next] : advance(belief)) {
         const double p = normalise(next);
         value += probability * entropy_term(p);
-        if (probability * p < kNegligible) continue;
+        if (probability * p < negligible) continue;
         const auto [place, is_new] = known.emplace(merge_key(next), following.size());
         if (is_new) following.push_back({std::move(next), 0.0});
         following[place->second].probability += probability * p;
@@ -259,7 +259,7 @@ double TextSource::path_entropy_rate() const {
 }
 
 double TextSource::unigram_entropy() const {
-  std::array<double, kSymbols> probability{};
+  std::array<double, symbol_count> probability{};
   for (std::size_t s = 0; s < stationary_.size(); ++s) {
     probability[symbol_index(chain_.states[s].symbol)] += stationary_[s];
   }

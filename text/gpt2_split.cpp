@@ -14,12 +14,12 @@ namespace {
 
 // Unicode's White_Space, as part of a character class. PCRE2's own \s includes U+180E, which is no
 // longer white space.
-constexpr char kWhiteSpace[] =
+constexpr char white_space[] =
     R"(\t-\r\x20\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 std::string gpt2_pattern() {
-  const std::string space = kWhiteSpace;
+  const std::string space = white_space;
   return R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)" + space + R"(\p{L}\p{N}]+|[)" + space +
          "]+(?![^" + space + "])|[" + space + "]+";
 }

@@ -12,8 +12,8 @@
 namespace heed::text {
 namespace {
 
-constexpr std::int64_t kMostKeys = 26;
-constexpr std::int64_t kMostValues = 10;
+constexpr std::int64_t most_keys = 26;
+constexpr std::int64_t most_values = 10;
 
 // Numbers 0 … n−1. Their probabilities differ from 1/n by less than 2^-64.
 class Draws {
@@ -54,9 +54,9 @@ bool is_key(std::size_t place) { return place % 2 == 0; }
 }  // namespace
 
 InductionSource::InductionSource(const InductionOptions& options) : options_(options) {
-  check_value(options.keys >= 1 && options.keys <= kMostKeys, "InductionSource", "keys", options.keys,
+  check_value(options.keys >= 1 && options.keys <= most_keys, "InductionSource", "keys", options.keys,
               "1 to 26");
-  check_value(options.values >= 1 && options.values <= kMostValues, "InductionSource", "values",
+  check_value(options.values >= 1 && options.values <= most_values, "InductionSource", "values",
               options.values, "1 to 10");
   check_value(options.steps >= 1 && options.steps <= options.keys, "InductionSource", "steps", options.steps,
               fmt::format("1 to keys {}", options.keys));

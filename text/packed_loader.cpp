@@ -62,7 +62,7 @@ void take(const TokenSpan& document, std::int64_t first, std::int64_t count, std
   to.input = document.subspan(first, count).copy(to.input);
   const std::int64_t followed = std::min(count, document.size() - first - 1);
   to.target = document.subspan(first + 1, followed).copy(to.target);
-  to.target = std::fill_n(to.target, count - followed, kNoTarget);
+  to.target = std::fill_n(to.target, count - followed, no_target);
   to.document = std::fill_n(to.document, count, number);
 }
 

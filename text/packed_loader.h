@@ -16,7 +16,7 @@ struct PackedPass;
 /// Batches of rows that are filled with documents, without padding: the documents stand side by side in an
 /// order drawn anew for each pass, and every `context` tokens form a row. A document that does not fit
 /// continues in the next row, where it counts as a separate document. The target of a document's last token
-/// is kNoTarget. The documents of a row are numbered from 0. A batch depends only on the generator's seed
+/// is no_target. The documents of a row are numbered from 0. A batch depends only on the generator's seed
 /// and the step. Tokens are not copied and must outlive the loader.
 /// Throws    ValueError (options below 1, no tokens, no document of at least two tokens and therefore no
 ///           target, a negative step).

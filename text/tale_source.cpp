@@ -44,14 +44,14 @@ struct Cast {
   Words nouns;
 };
 
-const Words kQualities = {"young", "small", "brave", "quiet", "clever"};
-const Words kRelations = {"near", "under", "behind"};
-const Words kPlaces = {"mill", "hill", "bridge", "tree"};
-const Words kSights = {"see", "find", "like", "follow", "draw"};
-const Words kLooks = {"bright", "round", "golden", "strange"};
-const Words kThings = {"river", "stone", "lamp", "moon", "garden", "song"};
-const Words kDeeds = {"sleep", "sing", "wait", "smile"};
-const std::vector<Cast> kCast = {
+const Words qualities = {"young", "small", "brave", "quiet", "clever"};
+const Words relations = {"near", "under", "behind"};
+const Words locations = {"mill", "hill", "bridge", "tree"};
+const Words sights = {"see", "find", "like", "follow", "draw"};
+const Words looks = {"bright", "round", "golden", "strange"};
+const Words things = {"river", "stone", "lamp", "moon", "garden", "song"};
+const Words deeds = {"sleep", "sing", "wait", "smile"};
+const std::vector<Cast> casts = {
     {"he", false, {"king", "boy", "miller"}},
     {"she", false, {"queen", "girl", "witch"}},
     {"it", false, {"bear", "hare", "crow", "cat"}},
@@ -66,7 +66,7 @@ class Layout {
     const std::size_t newline = add('\n', {});
     const Fork stop = {{add('.', {{space, 3}, {newline, 1}}), 1}};
     std::vector<Share> subjects;
-    for (const auto& cast : kCast) subjects.push_back({cast.plural ? 2u : 1u, sentence(cast, stop)});
+    for (const auto& cast : casts) subjects.push_back({cast.plural ? 2u : 1u, sentence(cast, stop)});
     const Fork start = mix(subjects);
     chain_.states[space].next = start;
     chain_.states[newline].next = start;
@@ -101,13 +101,13 @@ class Layout {
 
   Fork sentence(const Cast& cast, const Fork& stop) {
     const std::string_view verb_ending = cast.plural ? "" : "s";
-    const Fork deed = one_of(kDeeds, verb_ending, stop);
+    const Fork deed = one_of(deeds, verb_ending, stop);
     const Fork recall = text(" and " + std::string(cast.pronoun) + " ", deed);
-    const Fork object = noun_phrase({"the", "a"}, kLooks, kThings, "", mix({{1, stop}, {2, recall}}));
-    const Fork verb = one_of(kSights, std::string(verb_ending) + " ", object);
-    const Fork place = one_of(kRelations, " the ", one_of(kPlaces, " ", verb));
+    const Fork object = noun_phrase({"the", "a"}, looks, things, "", mix({{1, stop}, {2, recall}}));
+    const Fork verb = one_of(sights, std::string(verb_ending) + " ", object);
+    const Fork place = one_of(relations, " the ", one_of(locations, " ", verb));
     const Words articles = {"the", cast.plural ? "some" : "a"};
-    return noun_phrase(articles, kQualities, cast.nouns, " ", mix({{3, verb}, {2, place}}));
+    return noun_phrase(articles, qualities, cast.nouns, " ", mix({{3, verb}, {2, place}}));
   }
 
   HiddenChain chain_;

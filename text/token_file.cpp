@@ -15,13 +15,13 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tokens are used as they lie in the file");
 
-constexpr std::string_view kMagic = "HEEDTOK\n";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHashCharacters = 16;
-constexpr std::size_t kHead = 8 + 4 + 4 + 8 + kHashCharacters;
-constexpr std::size_t kFoot = 3 * 8;
-constexpr std::int64_t kMostNarrow = std::int64_t{1} << 16;
-constexpr std::int64_t kMostIds = std::int64_t{1} << 32;
+constexpr std::string_view magic = "HEEDTOK\n";
+constexpr std::uint32_t format_version = 1;
+constexpr std::size_t checksum_characters = 16;
+constexpr std::size_t header_bytes = 8 + 4 + 4 + 8 + checksum_characters;
+constexpr std::size_t footer_bytes = 3 * 8;
+constexpr std::int64_t most_narrow_ids = std::int64_t{1} << 16;
+constexpr std::int64_t most_ids = std::int64_t{1} << 32;
 
 struct Problem {
   std::string text;
@@ -34,7 +34,7 @@ T number_at(std::string_view bytes, std::size_t place) {
   return value;
 }
 
-std::size_t width_for(std::int64_t vocab_size) { return vocab_size <= kMostNarrow ? 2 : 4; }
+std::size_t width_for(std::int64_t vocab_size) { return vocab_size <= most_narrow_ids ? 2 : 4; }
 
 constexpr std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -44,23 +44,24 @@ struct Sizes {
 
 // The sizes that the file claims, after they were found to agree with the size of the file.
 Sizes checked_sizes(std::string_view file) {
-  if (!file.starts_with(kMagic)) throw Problem{"is no token file: it does not begin as one"};
-  if (file.size() < kHead + kFoot) throw Problem{fmt::format("was cut: it has only {} bytes", file.size())};
+  if (!file.starts_with(magic)) throw Problem{"is no token file: it does not begin as one"};
+  if (file.size() < header_bytes + footer_bytes)
+    throw Problem{fmt::format("was cut: it has only {} bytes", file.size())};
   const auto version = number_at<std::uint32_t>(file, 8);
-  if (version != kVersion) throw Problem{fmt::format("is of version {}; version 1 is known", version)};
+  if (version != format_version) throw Problem{fmt::format("is of version {}; version 1 is known", version)};
   Sizes sizes{};
   sizes.width = number_at<std::uint32_t>(file, 12);
   sizes.vocab_size = number_at<std::uint64_t>(file, 16);
-  sizes.tokens = number_at<std::uint64_t>(file, file.size() - kFoot);
-  sizes.documents = number_at<std::uint64_t>(file, file.size() - kFoot + 8);
-  if (sizes.vocab_size < 1 || sizes.vocab_size > static_cast<std::uint64_t>(kMostIds)) {
+  sizes.tokens = number_at<std::uint64_t>(file, file.size() - footer_bytes);
+  sizes.documents = number_at<std::uint64_t>(file, file.size() - footer_bytes + 8);
+  if (sizes.vocab_size < 1 || sizes.vocab_size > static_cast<std::uint64_t>(most_ids)) {
     throw Problem{fmt::format("claims a vocabulary of {}", sizes.vocab_size)};
   }
   if (sizes.width != width_for(static_cast<std::int64_t>(sizes.vocab_size))) {
     throw Problem{
         fmt::format("claims {} bytes a token for a vocabulary of {}", sizes.width, sizes.vocab_size)};
   }
-  const std::uint64_t body = file.size() - kHead - kFoot;
+  const std::uint64_t body = file.size() - header_bytes - footer_bytes;
   // Bounded first, so that the products below do not overflow.
   if (sizes.tokens > body || sizes.documents > body ||
       padded(sizes.tokens * sizes.width) + sizes.documents * 8 != body) {
@@ -72,7 +73,7 @@ Sizes checked_sizes(std::string_view file) {
 
 template <class T>
 TokenSpan checked_ids(std::string_view file, const Sizes& sizes) {
-  const std::span ids(reinterpret_cast<const T*>(file.data() + kHead),
+  const std::span ids(reinterpret_cast<const T*>(file.data() + header_bytes),
                       static_cast<std::size_t>(sizes.tokens));
   const auto outside = std::find_if(ids.begin(), ids.end(), [&](T id) { return id >= sizes.vocab_size; });
   if (outside != ids.end()) {
@@ -83,7 +84,7 @@ TokenSpan checked_ids(std::string_view file, const Sizes& sizes) {
 }
 
 std::span<const std::int64_t> checked_ends(std::string_view file, const Sizes& sizes) {
-  const std::size_t place = kHead + static_cast<std::size_t>(padded(sizes.tokens * sizes.width));
+  const std::size_t place = header_bytes + static_cast<std::size_t>(padded(sizes.tokens * sizes.width));
   const std::span ends(reinterpret_cast<const std::int64_t*>(file.data() + place),
                        static_cast<std::size_t>(sizes.documents));
   const auto last = static_cast<std::int64_t>(sizes.tokens);
@@ -98,11 +99,11 @@ std::span<const std::int64_t> checked_ends(std::string_view file, const Sizes& s
 
 TokenFileWriter::TokenFileWriter(const std::string& path, const Tokenizer& tokenizer)
     : file_(path), vocab_size_(tokenizer.vocab_size()), width_(width_for(vocab_size_)) {
-  if (vocab_size_ > kMostIds) {
+  if (vocab_size_ > most_ids) {
     fail<ValueError>("write tokens", "vocabulary too large", std::to_string(vocab_size_), "at most 2^32");
   }
-  write(kMagic);
-  write_number(kVersion, 4);
+  write(magic);
+  write_number(format_version, 4);
   write_number(width_, 4);
   write_number(static_cast<std::uint64_t>(vocab_size_));
   write(io::text_checksum(tokenizer.to_json()));
@@ -149,7 +150,7 @@ TokenFile::TokenFile(const std::string& path) : map_(path), path_(path) {
     tokens_ =
         sizes.width == 2 ? checked_ids<std::uint16_t>(file, sizes) : checked_ids<std::uint32_t>(file, sizes);
     ends_ = checked_ends(file, sizes);
-    tokenizer_checksum_ = file.substr(kHead - kHashCharacters, kHashCharacters);
+    tokenizer_checksum_ = file.substr(header_bytes - checksum_characters, checksum_characters);
     checksum_ = fmt::format("{:016x}", checksum.value());
   } catch (const Problem& problem) {
     fail<IoError>("read tokens", fmt::format("'{}' {}", path, problem.text));
@@ -167,9 +168,9 @@ void TokenFile::check_tokenizer(const Tokenizer& tokenizer) const {
 bool is_token_file(const std::string& path) {
   std::error_code code;
   if (!std::filesystem::is_regular_file(path, code)) return false;
-  std::string head(kMagic.size(), '\0');
+  std::string head(magic.size(), '\0');
   return std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size())) &&
-         head == kMagic;
+         head == magic;
 }
 
 }  // namespace heed::text

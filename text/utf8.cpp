@@ -11,8 +11,8 @@ unsigned byte_at(std::string_view text, std::size_t offset) {
 }
 
 char32_t read_code(std::string_view text, std::size_t offset, std::size_t length) {
-  constexpr unsigned kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-  char32_t code = byte_at(text, offset) & kLeadBits[length];
+  constexpr unsigned lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t code = byte_at(text, offset) & lead_bits[length];
   for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte_at(text, offset + i) & 0x3F);
   return code;
 }
@@ -51,8 +51,8 @@ std::vector<char32_t> decode_utf8(std::string_view text, std::string_view op) {
 
 void append_utf8(std::string& text, char32_t code) {
   const int tails = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr char32_t kLeadMarks[] = {0x00, 0xC0, 0xE0, 0xF0};
-  text.push_back(static_cast<char>(kLeadMarks[tails] | code >> (6 * tails)));
+  constexpr char32_t lead_marks[] = {0x00, 0xC0, 0xE0, 0xF0};
+  text.push_back(static_cast<char>(lead_marks[tails] | code >> (6 * tails)));
   for (int left = tails - 1; left >= 0; --left) {
     text.push_back(static_cast<char>(0x80 | (code >> (6 * left) & 0x3F)));
   }

@@ -10,19 +10,19 @@
 namespace heed::text {
 
 /// A target that is left out of the loss.
-constexpr std::int64_t kNoTarget = -100;
+constexpr std::int64_t no_target = -100;
 
 /// Token ids and, at each position, the id that follows: both i64 [batch, context].
 struct Batch {
   Tensor inputs;
-  Tensor targets;  // kNoTarget where nothing follows
+  Tensor targets;  // no_target where nothing follows
   /// i64 [batch, context]: the number of the document, within its row, that a token belongs to. Undefined
   /// where each row is a single document.
   Tensor documents = {};
 };
 
 /// The number of targets that count in the loss.
-std::int64_t counted_tokens(const Batch& batch, std::int64_t ignore_index = kNoTarget);
+std::int64_t counted_tokens(const Batch& batch, std::int64_t ignore_index = no_target);
 
 struct WindowOptions {
   std::int64_t context = 0;

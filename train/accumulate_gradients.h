@@ -21,13 +21,13 @@ using BatchLoss = std::function<Tensor(const text::Batch&)>;
 /// Gradients are added to those already stored. A token counts unless its target is `ignore_index`; a part
 /// without counted tokens is skipped.
 AccumulatedLoss accumulate_gradients(std::span<const text::Batch> parts, const BatchLoss& loss,
-                                     std::int64_t ignore_index = text::kNoTarget);
+                                     std::int64_t ignore_index = text::no_target);
 
 /// Collective: all ranks must call it. The same for a batch whose parts are spread over the ranks of the
 /// reducer's World: on every rank N, loss and gradients are those of all ranks together. Each rank sends
 /// its gradients once, during its last backward.
 AccumulatedLoss accumulate_gradients(std::span<const text::Batch> parts, const BatchLoss& loss,
                                      distributed::GradientReducer& reducer,
-                                     std::int64_t ignore_index = text::kNoTarget);
+                                     std::int64_t ignore_index = text::no_target);
 
 }  // namespace heed::train

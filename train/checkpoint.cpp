@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 
-constexpr const char* kFormat = "heed-checkpoint/2";
-constexpr std::string_view kPrefix = "step-";
+constexpr const char* format_name = "heed-checkpoint/2";
+constexpr std::string_view step_prefix = "step-";
 
 [[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
   fail<IoError>("load_checkpoint", fmt::format("'{}': {}", path, reason));
@@ -32,8 +32,8 @@ Json read_record(const std::string& path) {
   Json record = Json::parse(io::read_json_object(path));
   const Json checksum = record.value("checksum", Json());
   record.erase("checksum");
-  if (record.value("format", Json()) != Json(kFormat)) {
-    fail_loading(path, fmt::format("is not of the format {}", kFormat));
+  if (record.value("format", Json()) != Json(format_name)) {
+    fail_loading(path, fmt::format("is not of the format {}", format_name));
   }
   if (checksum != Json(io::text_checksum(record.dump()))) fail_loading(path, "its checksum does not fit");
   return record;
@@ -74,14 +74,14 @@ nn::NamedTensors load_tensors(const std::string& path, const Json& record) {
 }
 
 bool is_checkpoint(const fs::path& path) {
-  return path.filename().string().starts_with(kPrefix) && path.extension() == ".json";
+  return path.filename().string().starts_with(step_prefix) && path.extension() == ".json";
 }
 
 // Files that writing a checkpoint may leave behind: tensors and temporary files.
 bool may_be_leftover(const fs::path& path) {
   const std::string name = path.filename().string();
-  return (name.starts_with(kPrefix) && path.extension() == ".safetensors") ||
-         (name.starts_with("." + std::string(kPrefix)) && name.find(".tmp-") != std::string::npos);
+  return (name.starts_with(step_prefix) && path.extension() == ".safetensors") ||
+         (name.starts_with("." + std::string(step_prefix)) && name.find(".tmp-") != std::string::npos);
 }
 
 }  // namespace
@@ -130,13 +130,13 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint) {
   if (code) {
     fail<IoError>("save checkpoint", fmt::format("cannot make '{}'", folder_), code.message());
   }
-  const std::string stem = fmt::format("{}{:08}", kPrefix, checkpoint.step);
+  const std::string stem = fmt::format("{}{:08}", step_prefix, checkpoint.step);
   const std::string name = unused_name(folder_, stem);
   const fs::path file = fs::path(folder_) / name;
-  io::write_safetensors(file, checkpoint.tensors, {{"format", kFormat}});
+  io::write_safetensors(file, checkpoint.tensors, {{"format", format_name}});
   const std::optional<double>& loss = checkpoint.validation_loss;
   Json record = {
-      {"format", kFormat},
+      {"format", format_name},
       {"step", checkpoint.step},
       {"random", {{"seed", checkpoint.random.seed}, {"offset", checkpoint.random.offset}}},
       {"validation_loss", loss && std::isfinite(*loss) ? Json(*loss) : Json()},

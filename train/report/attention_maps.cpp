@@ -13,7 +13,7 @@
 namespace heed::train::report {
 namespace {
 
-constexpr std::size_t kLongest = 10;  // characters of a row's label
+constexpr std::size_t longest_label = 10;  // characters of a row's label
 
 // The label of a row: the token cut, or padded on the left, to `width` characters.
 std::string row_name(const std::string& token, std::size_t width) {
@@ -57,7 +57,7 @@ std::string draw_map(const AttentionMaps& maps, std::int64_t layer, std::int64_t
   const std::size_t count = maps.tokens.size();
   std::size_t width = 1;
   for (const std::string& token : maps.tokens) {
-    width = std::max(width, std::min(kLongest, text::decode_utf8(token, "draw_map").size()));
+    width = std::max(width, std::min(longest_label, text::decode_utf8(token, "draw_map").size()));
   }
   std::string picture;
   for (std::size_t query = 0; query < count; ++query) {

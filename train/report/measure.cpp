@@ -14,7 +14,7 @@
 namespace heed::train::report {
 namespace {
 
-constexpr double kSaturated = 0.99;
+constexpr double saturated_weight = 0.99;
 
 std::string part_of(const std::string& path) {
   const std::size_t digit = path.find_first_of("0123456789");
@@ -90,9 +90,9 @@ void add_layer(const Tensor& weights, const std::vector<std::int64_t>& open, dou
         const Spread as_is = spread_of(all);
         const Spread undivided = sharpened(all, power);
         statistics.entropy[at] += as_is.entropy / rows;
-        statistics.saturation[at] += (as_is.largest > kSaturated ? 1 : 0) / rows;
+        statistics.saturation[at] += (as_is.largest > saturated_weight ? 1 : 0) / rows;
         statistics.undivided_entropy[at] += undivided.entropy / rows;
-        statistics.undivided_saturation[at] += (undivided.largest > kSaturated ? 1 : 0) / rows;
+        statistics.undivided_saturation[at] += (undivided.largest > saturated_weight ? 1 : 0) / rows;
       }
     }
   });

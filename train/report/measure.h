@@ -10,9 +10,10 @@
 
 namespace heed::train::report {
 
-/// The norm of the gradient of each part of a model, in the order of the parameters. Parameters whose paths
-/// are equal up to their first number form a part: `blocks.0.mlp.up.weight` belongs to `blocks.0`,
-/// `token.weight` to `token`. The gradients are not changed.
+/// The norm of the gradient of each part of a model, in the order of the parameters. A part is named
+/// by the beginning of its parameters' paths, up to their first number: `blocks.0.mlp.up.weight`
+/// belongs to `blocks.0`; or else up to the first dot: `token.weight` belongs to `token`. The
+/// gradients are not changed.
 std::vector<std::pair<std::string, double>> gradient_norms(const nn::NamedTensors& parameters);
 
 /// How attention is spread over the tokens, by layer and head: entry layer · heads + head. P are the

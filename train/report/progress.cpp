@@ -12,8 +12,8 @@
 namespace heed::train::report {
 namespace {
 
-constexpr std::int64_t kPlainLines = 20;
-constexpr double kSmoothing = 0.1;  // weight of the newest step in the running speed
+constexpr std::int64_t plain_lines = 20;
+constexpr double smoothing = 0.1;  // weight of the newest step in the running speed
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -63,7 +63,7 @@ void Progress::step(double loss, std::int64_t tokens) {
   const double now = options_.clock();
   const double seconds = std::max(now - std::exchange(last_step_time_, now), 1e-9);
   const bool first = seconds_per_step_ == 0;
-  seconds_per_step_ = first ? seconds : seconds_per_step_ + kSmoothing * (seconds - seconds_per_step_);
+  seconds_per_step_ = first ? seconds : seconds_per_step_ + smoothing * (seconds - seconds_per_step_);
   ++state_.step;
   state_.loss = loss;
   state_.tokens_per_second = static_cast<double>(tokens) / seconds_per_step_;
@@ -75,7 +75,7 @@ void Progress::step(double loss, std::int64_t tokens) {
     if (first || last || since >= options_.live_interval) show_live();
     return;
   }
-  const auto twentieth = [this](std::int64_t step) { return step * kPlainLines / state_.total; };
+  const auto twentieth = [this](std::int64_t step) { return step * plain_lines / state_.total; };
   const bool due = twentieth(state_.step) != twentieth(state_.step - 1) || since >= options_.plain_interval;
   if (first || last || due) show_plain();
 }

@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostPoints = 1000;
-constexpr std::size_t kMostRecords = 200;
+constexpr std::size_t most_points = 1000;
+constexpr std::size_t most_records = 200;
 
 // Five digits are more than a chart can show.
 Json number(double value) {
@@ -34,7 +34,7 @@ Json numbers(const std::vector<double>& values) {
 // [[step, value], …]: means of equally many consecutive steps. If one of the values is missing, so
 // is the mean.
 Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
-  const std::size_t stretch = (steps.size() + kMostPoints - 1) / kMostPoints;
+  const std::size_t stretch = (steps.size() + most_points - 1) / most_points;
   Json points = Json::array();
   for (std::size_t first = 0; first < steps.size(); first += stretch) {
     const std::size_t count = std::min(stretch, steps.size() - first);
@@ -49,10 +49,10 @@ Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
   return points;
 }
 
-// At most kMostRecords of the records, evenly spread, including the last one.
+// At most most_records of the records, evenly spread, including the last one.
 template <class T>
 std::vector<T> picked(const std::vector<T>& records) {
-  const std::size_t count = std::min(records.size(), kMostRecords);
+  const std::size_t count = std::min(records.size(), most_records);
   std::vector<T> result;
   for (std::size_t i = 1; i <= count; ++i) result.push_back(records[i * records.size() / count - 1]);
   return result;

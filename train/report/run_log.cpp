@@ -16,9 +16,9 @@ using Numbers = std::vector<double>;
 
 constexpr int most_depth = 4;  // heed writes 2: an object of lists
 constexpr std::uint64_t most_log_bytes = std::uint64_t{1} << 30;
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
-double number(const Json& value) { return value.is_number() ? value.get<double>() : kNothing; }
+double number(const Json& value) { return value.is_number() ? value.get<double>() : missing; }
 double number(const Json& entry, const char* name) { return number(entry.value(name, Json())); }
 
 std::int64_t count(const Json& entry, const char* name) {
@@ -63,7 +63,7 @@ std::vector<OperationCost> profile_of(const Json& entry) {
   const Numbers backward = numbers(entry, "backward_ms");
   const Numbers saved = numbers(entry, "saved_bytes");
   const auto at = [](const Numbers& values, std::size_t i) {
-    return i < values.size() ? values[i] : kNothing;
+    return i < values.size() ? values[i] : missing;
   };
   std::vector<OperationCost> profile;
   for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -152,7 +152,7 @@ TEST_CASE("tokens that do not count, unlike from rank to rank, weigh nothing", "
     const std::int64_t first = share.first(11) * kContext;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const auto place = first + static_cast<std::int64_t>(i);
-      if (place * place % 5 < 3) targets[i] = text::kNoTarget;
+      if (place * place % 5 < 3) targets[i] = text::no_target;
     }
     result.targets = heed::from_span(std::span<const std::int64_t>(targets), result.targets.shape());
     return std::vector{result};
