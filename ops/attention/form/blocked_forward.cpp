@@ -4,13 +4,12 @@
 #include <limits>
 #include <vector>
 
-#include <heed/core/alias.h>
-#include <heed/core/backward.h>
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/core/parallel.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
+#include <heed/core/vjp_of_composite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/form/blocked.h>
 #include <heed/ops/attention/kernels/blocks.h>
@@ -138,42 +137,22 @@ struct AttentionVjp {
     const int more = 2 + (options.need_weights ? 1 : 0) + (options.need_statistics ? 1 : 0);
     bool beyond = !context.fused();  // weights and entropy have gradients by the composite form alone
     for (int i = 2; i < more; ++i) beyond = beyond || context.has_cotangent(i);
-    beyond ? composite(context, more) : blocked(context);
+    beyond ? composite(context) : blocked(context);
   }
 
-  // Differentiates the composite form; its graph keeps the history of the operands, so the result has derivatives.
-  void composite(VjpContext& context, int outputs) const {
-    const std::array<Tensor, 6> operands{context.unpack(q),    context.unpack(k),      context.unpack(v),
-                                         context.unpack(bias), context.unpack(slopes), context.unpack(sink)};
-    const GradMode mode(true);
-    std::array<Tensor, 6> x;
-    std::vector<Tensor> wanted;
-    std::vector<int> places;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (operands[i].defined()) x[i] = detail::alias(operands[i], false);
-      if (!x[i].defined() || !context.needs(static_cast<int>(i))) continue;
-      wanted.push_back(x[i]);
-      places.push_back(static_cast<int>(i));
-    }
-    AttentionOptions again = options;
-    again.mask = options.mask.with_additive(x[3], x[4]);
-    again.sink = x[5];
-    again.need_lse = true;
-    const AttentionResult y = attention_composite(x[0], x[1], x[2], again);
-    std::vector<Tensor> results{y.output, y.lse};
-    if (options.need_weights) results.push_back(y.weights);
-    if (options.need_statistics) results.push_back(y.entropy);
-    std::vector<Tensor> roots;
-    GradOptions how{.create_graph = context.recording(), .allow_unused = true};
-    for (int i = 0; i < outputs; ++i) {
-      if (!context.has_cotangent(i)) continue;
-      roots.push_back(results[static_cast<std::size_t>(i)]);
-      how.grad_outputs.push_back(context.cotangent(i));
-    }
-    const std::vector<Tensor> gradients = heed::grad(roots, wanted, how);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (gradients[i].defined()) context.set(places[i], gradients[i]);
-    }
+  void composite(VjpContext& context) const {
+    detail::vjp_of_composite(
+        context, {&q, &k, &v, &bias, &slopes, &sink}, [&](std::span<const Tensor> inputs) {
+          AttentionOptions same = options;
+          same.mask = options.mask.with_additive(inputs[3], inputs[4]);
+          same.sink = inputs[5];
+          same.need_lse = true;
+          const AttentionResult y = attention_composite(inputs[0], inputs[1], inputs[2], same);
+          std::vector<Tensor> results{y.output, y.lse};
+          if (options.need_weights) results.push_back(y.weights);
+          if (options.need_statistics) results.push_back(y.entropy);
+          return results;
+        });
   }
 
   void blocked(VjpContext& context) const {
