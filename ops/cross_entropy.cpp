@@ -10,6 +10,7 @@
 #include <heed/core/fusion.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
+#include <heed/core/vjp_of_composite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/contiguous.h>
@@ -17,7 +18,6 @@
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
-#include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
 #include <heed/ops/where.h>
@@ -100,25 +100,22 @@ T row_loss(const T* x, T m, T sum, std::int64_t target, const Classes& classes) 
   return static_cast<T>(loss);
 }
 
-// The coefficients as tensors: l = −Σ_c a[r, c] lp[r, c], total[r] = Σ_c a[r, c].
+// The coefficients as tensors: l = −Σ_c a[r, c] lp[r, c].
 struct Coefficients {
-  Tensor a, total;  // [rows, C], [rows, 1]
-  Tensor ignored;   // boolean [rows, 1]: rows that are never read
+  Tensor a;        // [rows, C]
+  Tensor ignored;  // boolean [rows, 1]: rows that are never read
 };
 
 Coefficients coefficients_of(const std::vector<std::int64_t>& targets, const Classes& classes, DType dtype) {
   const auto rows = static_cast<std::int64_t>(targets.size());
-  Coefficients result{zeros({rows, classes.count}, dtype), zeros({rows, 1}, dtype),
-                      zeros({rows, 1}, DType::boolean)};
+  Coefficients result{.a = zeros({rows, classes.count}, dtype), .ignored = zeros({rows, 1}, DType::boolean)};
   visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
     T* a = result.a.mutable_data<T>();
-    T* total = result.total.mutable_data<T>();
     bool* ignored = result.ignored.mutable_data<bool>();
     for (std::int64_t r = 0; r < rows; ++r, a += classes.count) {
       const std::int64_t y = targets[static_cast<std::size_t>(r)];
       const RowTerms terms = classes.terms(y);
       ignored[r] = y == classes.ignore_index;
-      total[r] = static_cast<T>(terms.total);
       if (terms.spread != 0) {
         for (std::int64_t c = 0; c < classes.count; ++c)
           a[c] = static_cast<T>(terms.spread * classes.weight_of(c));
@@ -127,6 +124,21 @@ Coefficients coefficients_of(const std::vector<std::int64_t>& targets, const Cla
     }
   });
   return result;
+}
+
+// −Σ_c a[r, c] lp[r, c]. 0 · −inf would be NaN; a coefficient of zero skips its term.
+Tensor weighted_losses(const Tensor& a, const Tensor& lp) {
+  const Tensor skipped =
+      logical_and(eq(a.detach(), 0), eq(lp.detach(), -std::numeric_limits<double>::infinity()));
+  return neg(sum(mul(a, masked_fill(lp, skipped, 0)), {1}));
+}
+
+// The losses of logits [rows, C] of recorded operations. Logits of ignored rows are taken as 0, so that they are never
+// read.
+Tensor composite_losses(const Tensor& logits, const std::vector<std::int64_t>& targets,
+                        const Classes& classes) {
+  const auto [a, ignored] = coefficients_of(targets, classes, logits.dtype());
+  return weighted_losses(a, log_softmax(masked_fill(logits, ignored, 0)));
 }
 
 struct CrossEntropyVjp {
@@ -142,13 +154,10 @@ struct CrossEntropyVjp {
     }
   }
 
-  // dx = dl (total · softmax(x) − a), with the logits of ignored rows taken as 0, so that they are never
-  // read.
   void composite(VjpContext& context) const {
-    const Tensor x = context.unpack(logits);
-    const auto [a, total, ignored] = coefficients_of(targets, classes, x.dtype());
-    const Tensor p = softmax(masked_fill(x, ignored, 0));
-    context.set(0, mul(sub(mul(p, total), a), unsqueeze(context.cotangent(), 1)));
+    detail::vjp_of_composite(context, {&logits}, [&](std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{composite_losses(inputs[0], targets, classes)};
+    });
   }
 
   // Over the logits where nobody else will read them: with a large vocabulary they are most of a model's memory.
@@ -188,19 +197,9 @@ struct CrossEntropyVjp {
   }
 };
 
-// −Σ_c a[r, c] lp[r, c]. 0 · −inf would be NaN; a coefficient of zero skips its term.
-Tensor weighted_losses(const Tensor& a, const Tensor& lp) {
-  const Tensor skipped =
-      logical_and(eq(a.detach(), 0), eq(lp.detach(), -std::numeric_limits<double>::infinity()));
-  return neg(sum(mul(a, masked_fill(lp, skipped, 0)), {1}));
-}
-
 // logits [rows, C] → losses [rows]
 Tensor index_losses(const Tensor& logits, std::vector<std::int64_t> targets, const Classes& classes) {
-  if (!fusion_enabled()) {
-    const auto [a, total, ignored] = coefficients_of(targets, classes, logits.dtype());
-    return weighted_losses(a, log_softmax(masked_fill(logits, ignored, 0)));
-  }
+  if (!fusion_enabled()) return composite_losses(logits, targets, classes);
   const Tensor x = contiguous(logits.detach());
   const auto rows = static_cast<std::int64_t>(targets.size());
   Tensor loss = empty({rows}, x.dtype());

@@ -5,9 +5,9 @@
 #include <heed/core/fusion.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
+#include <heed/core/vjp_of_composite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/contiguous.h>
-#include <heed/ops/expand.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/norm_rows.h>
 #include <heed/ops/power.h>
@@ -33,14 +33,14 @@ kernels::NormRows<T> operands(bool center, double epsilon, const Tensor& x, cons
           bias.defined() ? bias.data<T>() : nullptr};
 }
 
-// (x − μ) r and r, of recorded operations.
-struct Normalized {
-  Tensor hat, rstd;
-};
-Normalized normalized(const Tensor& x, bool center, double epsilon) {
+// (x − μ) r ⊙ weight + bias, of recorded operations.
+Tensor composite_rows(bool center, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                      double epsilon) {
   const Tensor shifted = center ? sub(x, mean(x, {-1}, true)) : x;
   const Tensor rstd = rsqrt(add(mean(square(shifted), {-1}, true), epsilon));
-  return {mul(shifted, rstd), rstd};
+  Tensor y = mul(shifted, rstd);
+  if (weight.defined()) y = mul(y, weight);
+  return bias.defined() ? add(y, bias) : y;
 }
 
 struct NormVjp {
@@ -56,18 +56,14 @@ struct NormVjp {
     }
   }
 
+  // The bias is not saved: dbias = Σ dy needs none of the others.
   void composite(VjpContext& context) const {
-    const Tensor& dy = context.cotangent();
-    const Tensor w = context.unpack(weight);
-    const auto [hat, r] = normalized(context.unpack(x), center, epsilon);
-    if (context.needs(0)) {
-      const Tensor g = w.defined() ? mul(dy, w) : dy;
-      Tensor inner = sub(g, mul(hat, heed::mean(mul(g, hat), {-1}, true)));
-      if (center) inner = sub(inner, heed::mean(g, {-1}, true));
-      context.set(0, mul(r, inner));
+    if (context.needs(0) || context.needs(1)) {
+      detail::vjp_of_composite(context, {&x, &weight}, [&](std::span<const Tensor> inputs) {
+        return std::vector<Tensor>{composite_rows(center, inputs[0], inputs[1], {}, epsilon)};
+      });
     }
-    if (context.needs(1)) context.set(1, sum(mul(dy, hat), {0}));
-    if (context.needs(2)) context.set(2, sum(dy, {0}));
+    if (context.needs(2)) context.set(2, sum(context.cotangent(), {0}));
   }
 
   template <class T>
@@ -103,11 +99,7 @@ struct NormVjp {
 // x [rows, n], weight and bias [n]
 Tensor normalize_rows(const char* op, bool center, const Tensor& x, const Tensor& weight, const Tensor& bias,
                       double epsilon) {
-  if (!fusion_enabled()) {
-    Tensor y = normalized(x, center, epsilon).hat;
-    if (weight.defined()) y = mul(y, weight);
-    return bias.defined() ? add(y, bias) : y;
-  }
+  if (!fusion_enabled()) return composite_rows(center, x, weight, bias, epsilon);
   const Tensor input = contiguous(x.detach());
   const Tensor w = weight.defined() ? contiguous(weight.detach()) : Tensor();
   const Tensor b = bias.defined() ? contiguous(bias.detach()) : Tensor();

@@ -1,19 +1,14 @@
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
-#include <heed/core/factory.h>
 #include <heed/core/fusion.h>
-#include <heed/core/grad_mode.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/attention.h>
-#include <heed/ops/cast.h>
-#include <heed/ops/compare.h>
-#include <heed/ops/exp_log.h>
+#include <heed/ops/attention/form/blocked.h>
+#include <heed/ops/attention/form/composite.h>
 #include <heed/ops/expand.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/squeeze.h>
-#include <heed/ops/sum.h>
-#include <heed/ops/where.h>
 
 namespace heed {
 namespace {
@@ -26,7 +21,9 @@ Shape leading_axes(const Tensor& x) {  // all but head, time, channels
   return shape;
 }
 
-void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+std::int64_t heads_of(const Tensor& x) { return x.rank() < 3 ? 1 : x.size(-3); }
+
+void check_operands(const Tensor& q, const Tensor& k, const Tensor& v) {
   check_floating(op, "q", q);
   check_same_dtype(op, "q", q, "k", k);
   check_same_dtype(op, "q", q, "v", v);
@@ -37,10 +34,12 @@ void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Att
       fmt::format("q is {}, k is {} and v is {}", q.shape().str(), k.shape().str(), v.shape().str());
   if (q.size(-1) != k.size(-1)) fail<ShapeError>(op, "head sizes differ", given, "q[-1] == k[-1]");
   if (k.size(-2) != v.size(-2)) fail<ShapeError>(op, "key and value lengths differ", given, "k[-2] == v[-2]");
-  const auto heads = [](const Tensor& x) { return x.rank() < 3 ? 1 : x.size(-3); };
-  if (heads(k) != heads(v) || heads(k) == 0 || heads(q) % heads(k) != 0) {
+  if (heads_of(k) != heads_of(v) || heads_of(k) == 0 || heads_of(q) % heads_of(k) != 0) {
     fail<ShapeError>(op, "head counts do not fit", given, "k[-3] == v[-3], and q[-3] a multiple of it");
   }
+}
+
+void check_options(const Tensor& q, const AttentionOptions& options) {
   check_value(options.softcap >= 0, op, "softcap", options.softcap, "softcap >= 0");
   const auto check_learned = [&](const char* name, const Tensor& x, bool also_given) {
     if (!x.defined()) return;
@@ -56,69 +55,59 @@ void check_operands(const Tensor& q, const Tensor& k, const Tensor& v, const Att
               "0 <= dropout <= 1");
   if (options.sink.defined()) {
     check_same_dtype(op, "q", q, "sink", options.sink);
-    check_shape(op, "sink", options.sink, {heads(q)}, "one logit for each query head");
+    check_shape(op, "sink", options.sink, {heads_of(q)}, "one logit for each query head");
   }
   if (options.dropout_keep.defined()) check_dtype(op, "dropout_keep", options.dropout_keep, {DType::boolean});
 }
 
-}  // namespace
+// [.., H, T, D] for all three, with equal leading axes, and the shape of their logits [.., Hq, Tq, Tk].
+struct Operands {
+  Tensor q, k, v;
+  Shape scores;
+};
 
-namespace detail {
-
-void add_statistics(AttentionResult& result, const Tensor& largest_logit, const Tensor& max,
-                    const Tensor& sum, const Tensor& sink) {
-  result.effective_keys = exp(result.entropy);
-  const NoGrad guard;
-  result.largest_logit = largest_logit;
-  const Tensor dead = eq(sum, 0);
-  const auto weight_of = [&](const Tensor& logit) {
-    return masked_fill(div(exp(sub(logit, max)), sum), dead, 0);
-  };
-  result.sink_mass =
-      sink.defined() ? weight_of(unsqueeze(sink.detach(), -1)) : zeros(sum.shape(), sum.dtype());
-  const Tensor saturated = gt(weight_of(largest_logit), 0.99);
-  result.saturated = mean(cast(saturated, sum.dtype()), {-1});
+Operands with_equal_leading_axes(const Tensor& q, const Tensor& k, const Tensor& v) {
+  const auto with_head = [](const Tensor& x) { return x.rank() == 2 ? unsqueeze(x, 0) : x; };
+  Operands x{.q = with_head(q), .k = with_head(k), .v = with_head(v), .scores = {}};
+  const Shape leading =
+      broadcast_shapes(op, broadcast_shapes(op, leading_axes(x.q), leading_axes(x.k)), leading_axes(x.v));
+  for (Tensor* t : {&x.q, &x.k, &x.v}) {
+    Shape shape = leading;
+    for (int axis = -3; axis < 0; ++axis) shape.push_back(t->size(axis));
+    if (t->shape() != shape) *t = expand(*t, shape);
+  }
+  x.scores = leading;
+  for (const std::int64_t n : {x.q.size(-3), x.q.size(-2), x.k.size(-2)}) x.scores.push_back(n);
+  return x;
 }
 
-}  // namespace detail
+void remove_head_axis(AttentionResult& result) {
+  for (Tensor* x : {&result.output, &result.weights, &result.lse, &result.entropy, &result.effective_keys,
+                    &result.largest_logit, &result.sink_mass, &result.saturated}) {
+    if (x->defined()) *x = squeeze(*x, 0);
+  }
+}
+
+}  // namespace
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionOptions& options) {
-  check_operands(q, k, v, options);
-  const auto with_head = [](const Tensor& x) { return x.rank() == 2 ? unsqueeze(x, 0) : x; };
-  Tensor q3 = with_head(q);
-  const Tensor k3 = with_head(k);
-  const Tensor v3 = with_head(v);
-  const Shape leading =
-      broadcast_shapes(op, broadcast_shapes(op, leading_axes(q3), leading_axes(k3)), leading_axes(v3));
-  const auto with_leading = [&](const Tensor& x) {
-    Shape shape = leading;
-    for (int axis = -3; axis < 0; ++axis) shape.push_back(x.size(axis));
-    return x.shape() == shape ? x : expand(x, shape);
-  };
-  Shape scores = leading;
-  for (const std::int64_t n : {q3.size(-3), q3.size(-2), k3.size(-2)}) scores.push_back(n);
-  options.mask.check(op, scores, q.dtype());
-  if (options.dropout_keep.defined()) check_expands(op, "dropout_keep", options.dropout_keep, scores);
-
+  check_operands(q, k, v);
+  check_options(q, options);
   AttentionOptions plain = options;
-  if (options.learned_scale.defined()) {
-    q3 = mul(q3, reshape(options.learned_scale, {}));
+  Operands x = with_equal_leading_axes(q, k, v);
+  options.mask.check(op, x.scores, q.dtype());
+  if (options.dropout_keep.defined()) check_expands(op, "dropout_keep", options.dropout_keep, x.scores);
+
+  if (options.learned_scale.defined()) {  // the forms take numbers alone
+    x.q = mul(x.q, reshape(options.learned_scale, {}));
     plain.scale = 1;
     plain.learned_scale = Tensor();
   }
-  const Tensor qs = with_leading(q3);
-  const Tensor ks = with_leading(k3);
-  const Tensor vs = with_leading(v3);
-  AttentionResult result = fusion_enabled() && detail::attention_blocks_cover(qs, ks, vs, plain)
-                               ? detail::attention_blocked(qs, ks, vs, plain)
-                               : detail::attention_composite(qs, ks, vs, plain);
-  if (q.rank() == 2 && k.rank() == 2 && v.rank() == 2) {
-    for (Tensor* x : {&result.output, &result.weights, &result.lse, &result.entropy, &result.effective_keys,
-                      &result.largest_logit, &result.sink_mass, &result.saturated}) {
-      if (x->defined()) *x = squeeze(*x, 0);
-    }
-  }
+  AttentionResult result = fusion_enabled() && detail::attention_blocks_cover(x.q, x.k, x.v, plain)
+                               ? detail::attention_blocked(x.q, x.k, x.v, plain)
+                               : detail::attention_composite(x.q, x.k, x.v, plain);
+  if (q.rank() == 2 && k.rank() == 2 && v.rank() == 2) remove_head_axis(result);
   return result;
 }
 

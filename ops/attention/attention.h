@@ -56,21 +56,4 @@ struct AttentionResult {
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionOptions& options = {});
 
-namespace detail {
-// Both take q, k and v with equal leading axes [.., H, T, D].
-
-/// By recorded operations: every option, derivatives of any order. The reference of the blocked form.
-AttentionResult attention_composite(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const AttentionOptions& options);
-/// Whether the blocked form covers these operands and options.
-bool attention_blocks_cover(const Tensor& q, const Tensor& k, const Tensor& v,
-                            const AttentionOptions& options);
-/// Block by block with a running softmax.
-AttentionResult attention_blocked(const Tensor& q, const Tensor& k, const Tensor& v,
-                                  const AttentionOptions& options);
-/// Fills in what follows from entropy, largest logit, maximum and sum of each row [.., Hq, Tq].
-void add_statistics(AttentionResult& result, const Tensor& largest_logit, const Tensor& max,
-                    const Tensor& sum, const Tensor& sink);
-}  // namespace detail
-
 }  // namespace heed

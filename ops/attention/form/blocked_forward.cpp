@@ -1,273 +1,141 @@
-#include <array>
+#include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <limits>
-#include <vector>
 
-#include <heed/core/alias.h>
-#include <heed/core/backward.h>
-#include <heed/core/factory.h>
-#include <heed/core/grad_mode.h>
+#include <heed/core/elements.h>
 #include <heed/core/parallel.h>
-#include <heed/core/record.h>
-#include <heed/core/strided_loop.h>
-#include <heed/ops/arithmetic.h>
-#include <heed/ops/attention/form/blocked.h>
-#include <heed/ops/attention/kernels/blocks.h>
+#include <heed/ops/attention/form/blocked_forward.h>
+#include <heed/ops/attention/form/nonfinite_rows.h>
+#include <heed/ops/attention/kernels/forward.h>
 #include <heed/ops/attention/kernels/scalar_row.h>
-#include <heed/ops/expand.h>
-#include <heed/ops/sum.h>
+#include <heed/ops/attention/kernels/single_query.h>
 
 namespace heed::detail {
-
-Tensor empty_heads(const Shape& rows, std::int64_t size, DType dtype) {
-  const int rank = rows.rank() + 1;
-  Shape shape = rows;
-  std::swap(shape[rank - 3], shape[rank - 2]);
-  shape.push_back(size);
-  Shape axes;
-  for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
-  std::swap(axes[rank - 3], axes[rank - 2]);
-  const Tensor y = empty(shape, dtype);
-  return view_of(y, permute_view("attention", y.view(), axes));
-}
-
 namespace {
 
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+// Everything that the tasks of one forward pass share.
+template <class T>
+struct Pass {
+  const AttentionHeads& given;  // operands as they were given
+  FiniteOperands finite;        // the same as the block kernels see them
+  HeadRows<T> output;
+  T* weights;                             // may be null
+  T *max, *sum, *moment, *largest_logit;  // the last two may be null
+};
+
+// 64 queries of a head, and where their results go.
+template <class T>
+struct Block {
+  std::int64_t sample = 0, h = 0, first = 0;
+  kernels::Rows<T> output = {}, weights = {};  // of the whole head
+  kernels::AttentionRows<T> rows = {};         // of the whole head
+};
+
+template <class T>
+Block<T> block_of(const Pass<T>& pass, std::int64_t sample, std::int64_t h, std::int64_t first) {
+  const AttentionHeads& x = pass.given;
+  const std::int64_t row = x.query_row(sample, h);
+  const auto of_head = [&](T* per_query) { return per_query == nullptr ? nullptr : per_query + row; };
+  Block<T> block{.sample = sample, .h = h, .first = first};
+  block.output = {pass.output.head(sample, h), pass.output.row_stride};
+  if (pass.weights != nullptr) block.weights = {pass.weights + row * x.keys, x.keys};
+  block.rows = {.max = of_head(pass.max),
+                .sum = of_head(pass.sum),
+                .moment = of_head(pass.moment),
+                .largest_logit = of_head(pass.largest_logit)};
+  return block;
+}
+
+// Returns a bit for each query that something reaches which is not finite.
+template <class T>
+std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, T* scratch) {
+  const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
+  std::uint64_t nonfinite = pass.finite.template reached<T>(block.sample, block.h, block.first);
+  if (head.queries == 1) {
+    nonfinite |= kernels::attention_query(head, 0, block.output[0], block.rows, scratch) ? 0 : 1;
+  } else {
+    nonfinite |= kernels::attention_forward(head, block.first, block.output, block.rows, scratch);
+  }
+  if (pass.weights != nullptr) {
+    kernels::attention_weights(head, block.first, block.rows, block.weights, scratch);
+  }
+  return nonfinite;
+}
+
+// These queries again, one by one and from the operands as they were given.
+template <class T>
+void redo_queries(const Pass<T>& pass, const Block<T>& block, std::uint64_t queries) {
+  const kernels::AttentionHead<T> head = pass.given.template head<T>(block.sample, block.h);
+  for (std::int64_t i = 0; i < kernels::attention_block; ++i) {
+    if ((queries >> i & 1) == 0) continue;
+    kernels::attention_row_forward(head, block.first + i, block.output, block.rows, block.weights);
+  }
+}
 
 // Block number i of a head in an order whose halves hold equal work under a causal mask: first, last, second, …
 std::int64_t balanced_block(std::int64_t i, std::int64_t blocks) {
   return i % 2 == 0 ? i / 2 : blocks - 1 - i / 2;
 }
 
-// What one pass computes for each query [.., Hq, Tq].
-struct RowTensors {
-  Tensor max, sum, moment, top;  // the last two only for statistics
-};
+// Blocks that are worth waking a thread for.
+std::int64_t blocks_per_chunk(const AttentionHeads& x) {
+  const std::int64_t work = std::min(kernels::attention_block, x.queries) * x.keys * (x.size + x.value_size);
+  return std::max<std::int64_t>(1, (std::int64_t{1} << 18) / work);
+}
 
-// False if something came out that is not finite and `careful` is not set: then the caller asks again, with zeros in
-// place of what is not finite in the operands, and queries that it should reach computed one by one.
-template <class T>
-bool forward(bool careful, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-             const AttentionMask::Plan& plan, RowTensors& rows, Tensor& output, Tensor& weights) {
-  OddRows q_odd, k_odd, v_odd;
-  const AttentionHeads given(q, k, v, options, plan);
-  const AttentionHeads finite =
-      careful ? given.with(without_odd_rows(q, q_odd), without_odd_rows(k, k_odd), without_odd_rows(v, v_odd))
-              : given;
-  std::atomic<bool> all_finite{true};
-  const auto data = [](Tensor& x) { return x.defined() ? x.mutable_data<T>() : nullptr; };
-  const std::array<T*, 4> row_data{data(rows.max), data(rows.sum), data(rows.moment), data(rows.top)};
-  T* out = output.mutable_data<T>();
-  T* w = data(weights);
-  const auto out_at = sample_offsets(output);
-  const std::int64_t blocks = given.blocks();
-  const std::int64_t scratch = std::max(kernels::attention_scratch(given.size, given.value_size),
-                                        given.queries == 1 ? 2 * given.keys : 0);
-
-  const auto run = [&](std::int64_t b, std::int64_t h, std::int64_t first, T* memory) {
-    const kernels::AttentionHead<T> head = finite.head<T>(b, h);
-    const std::int64_t row = (b * given.heads + h) * given.queries;
-    const auto of_head = [&](int i) {
-      return row_data[static_cast<std::size_t>(i)] == nullptr ? nullptr
-                                                              : row_data[static_cast<std::size_t>(i)] + row;
-    };
-    const kernels::AttentionRows<T> state{of_head(0), of_head(1), of_head(2), of_head(3)};
-    const kernels::Rows<T> to{
-        out + out_at[static_cast<std::size_t>(b)] + h * output.strides()[output.rank() - 3],
-        output.strides()[output.rank() - 2]};
-    std::uint64_t odd = reached_by_odd_rows<T>(given, b, h, first, q_odd, k_odd, v_odd);
-    if (given.queries == 1) {
-      odd |= static_cast<std::uint64_t>(!kernels::attention_query(head, 0, to[0], state, memory));
-    } else {
-      odd |= kernels::attention_forward(head, first, to, state, memory);
-    }
-    const kernels::Rows<T> w_rows{w == nullptr ? nullptr : w + row * given.keys, given.keys};
-    if (w != nullptr) kernels::attention_weights(head, first, state, w_rows, memory);
-    if (odd == 0) return;
-    if (!careful) {
-      all_finite.store(false, std::memory_order_relaxed);
-      return;
-    }
-    const kernels::AttentionHead<T> as_given = given.head<T>(b, h);
-    for (std::int64_t i = first; i < std::min(first + kernels::attention_block, given.queries); ++i) {
-      if ((odd >> (i - first) & 1) != 0) kernels::attention_row_forward(as_given, i, to, state, w_rows);
-    }
-  };
-  const std::int64_t tasks = given.samples * given.heads * blocks;
-  // Products of a block with all keys; a chunk is worth waking a thread for.
-  const std::int64_t work =
-      std::min(kernels::attention_block, given.queries) * given.keys * (given.size + given.value_size);
-  const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / work);
-  parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
-    Tensor memory = empty({scratch}, q.dtype());
+// Calls body(block, scratch) for each block of queries.
+template <class T, class Body>
+void for_blocks(const Pass<T>& pass, Body&& body) {
+  const AttentionHeads& x = pass.given;
+  const std::int64_t blocks = x.blocks();
+  const std::int64_t scratch =
+      std::max(kernels::attention_forward_scratch(x.size, x.value_size), x.queries == 1 ? 2 * x.keys : 0);
+  parallel_for(x.samples * x.heads * blocks, blocks_per_chunk(x), [&](std::int64_t begin, std::int64_t end) {
+    Tensor memory = empty({scratch}, x.dtype());
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t head = i / blocks;
-      run(head / given.heads, head % given.heads,
-          balanced_block(i % blocks, blocks) * kernels::attention_block, memory.mutable_data<T>());
+      const std::int64_t first = balanced_block(i % blocks, blocks) * kernels::attention_block;
+      body(block_of(pass, head / x.heads, head % x.heads, first), memory.mutable_data<T>());
     }
   });
-  return all_finite.load(std::memory_order_relaxed);
 }
 
-// log-sum-exp, entropy: of max, sum and moment.
 template <class T>
-void finish_rows(const RowTensors& rows, Tensor& lse, Tensor& entropy) {
-  const T* max = rows.max.data<T>();
-  const T* sum = rows.sum.data<T>();
-  T* l = lse.mutable_data<T>();
-  T* h = entropy.defined() ? entropy.mutable_data<T>() : nullptr;
-  for (std::int64_t i = 0; i < lse.numel(); ++i) {
-    const bool dead = sum[i] == 0;
-    l[i] = dead ? static_cast<T>(minus_infinity) : max[i] + std::log(sum[i]);
-    if (h != nullptr) h[i] = dead ? T(0) : std::log(sum[i]) - rows.moment.data<T>()[i] / sum[i];
-  }
+void run_all(const AttentionHeads& given, BlockedForward& results) {
+  const auto data = [](Tensor& x) { return x.defined() ? x.mutable_data<T>() : nullptr; };
+  Pass<T> pass{.given = given,
+               .finite = {.heads = given},
+               .output = head_rows(results.output, data(results.output)),
+               .weights = data(results.weights),
+               .max = data(results.max),
+               .sum = data(results.sum),
+               .moment = data(results.moment),
+               .largest_logit = data(results.largest_logit)};
+  std::atomic<bool> all_finite{true};
+  for_blocks(pass, [&](const Block<T>& block, T* scratch) {
+    if (run_block(pass, block, scratch) != 0) all_finite.store(false, std::memory_order_relaxed);
+  });
+  if (all_finite.load(std::memory_order_relaxed)) return;
+
+  // Seldom: everything again, so that what is not finite reaches only what is open to it.
+  pass.finite = with_zeros_in_nonfinite_rows(given);
+  for_blocks(pass, [&](const Block<T>& block, T* scratch) {
+    redo_queries(pass, block, run_block(pass, block, scratch));
+  });
 }
-
-// Inputs of the node: q, k, v, bias, slopes, sink. Outputs: output, lse, then weights and entropy if asked for.
-struct AttentionVjp {
-  static constexpr bool may_be_infinite = true;  // lse of dead rows
-  SavedTensor q, k, v, bias, slopes, sink, open, keep, output, max, sum;
-  AttentionOptions options;
-  AttentionMask::Plan plan;  // ranges alone
-
-  void vjp(VjpContext& context) const {  // O = softmax(scale · q kᵀ + bias) v
-    context.unpack(open);                // a mask written to since is an error, in both forms
-    context.unpack(keep);
-    const int more = 2 + (options.need_weights ? 1 : 0) + (options.need_statistics ? 1 : 0);
-    bool beyond = !context.fused();  // weights and entropy have gradients by the composite form alone
-    for (int i = 2; i < more; ++i) beyond = beyond || context.has_cotangent(i);
-    beyond ? composite(context, more) : blocked(context);
-  }
-
-  // Differentiates the composite form; its graph keeps the history of the operands, so the result has derivatives.
-  void composite(VjpContext& context, int outputs) const {
-    const std::array<Tensor, 6> operands{context.unpack(q),    context.unpack(k),      context.unpack(v),
-                                         context.unpack(bias), context.unpack(slopes), context.unpack(sink)};
-    const GradMode mode(true);
-    std::array<Tensor, 6> x;
-    std::vector<Tensor> wanted;
-    std::vector<int> places;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (operands[i].defined()) x[i] = detail::alias(operands[i], false);
-      if (!x[i].defined() || !context.needs(static_cast<int>(i))) continue;
-      wanted.push_back(x[i]);
-      places.push_back(static_cast<int>(i));
-    }
-    AttentionOptions again = options;
-    again.mask = options.mask.with_additive(x[3], x[4]);
-    again.sink = x[5];
-    again.need_lse = true;
-    const AttentionResult y = attention_composite(x[0], x[1], x[2], again);
-    std::vector<Tensor> results{y.output, y.lse};
-    if (options.need_weights) results.push_back(y.weights);
-    if (options.need_statistics) results.push_back(y.entropy);
-    std::vector<Tensor> roots;
-    GradOptions how{.create_graph = context.recording(), .allow_unused = true};
-    for (int i = 0; i < outputs; ++i) {
-      if (!context.has_cotangent(i)) continue;
-      roots.push_back(results[static_cast<std::size_t>(i)]);
-      how.grad_outputs.push_back(context.cotangent(i));
-    }
-    const std::vector<Tensor> gradients = heed::grad(roots, wanted, how);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (gradients[i].defined()) context.set(places[i], gradients[i]);
-    }
-  }
-
-  void blocked(VjpContext& context) const {
-    const Tensor q_ = context.unpack(q);
-    const Tensor k_ = context.unpack(k);
-    AttentionMask::Plan full = plan;
-    full.open = context.unpack(open);
-    full.bias = context.unpack(bias);
-    full.slopes = context.unpack(slopes);
-    AttentionOptions with_sink = options;
-    with_sink.sink = context.unpack(sink);
-    with_sink.dropout_keep = context.unpack(keep);
-    AttentionCotangents asked{context.cotangent(0),
-                              context.has_cotangent(1) ? context.cotangent(1) : Tensor()};
-    asked.q = context.needs(0);
-    asked.k = context.needs(1);
-    asked.v = context.needs(2);
-    asked.logits = context.needs(3) || context.needs(4);
-    asked.sink = context.needs(5);
-    const AttentionGradientTensors g =
-        attention_gradients(q_, k_, context.unpack(v), with_sink, full,
-                            {context.unpack(output), context.unpack(max), context.unpack(sum)}, asked);
-    if (asked.q) context.set(0, g.q);
-    if (asked.k) context.set(1, g.k);
-    if (asked.v) context.set(2, g.v);
-    if (context.needs(3)) context.set(3, sum_to(g.logits, full.bias.shape()));
-    if (context.needs(4)) {  // Σ dS ⊙ (−distance), per head
-      const Tensor distance = options.mask.distance(g.logits.shape(), q_.dtype());
-      const Tensor each = neg(heed::sum(mul(g.logits, distance), {-2, -1}));  // [.., Hq]
-      context.set(4, sum_to(each, full.slopes.shape()));
-    }
-    if (asked.sink) context.set(5, g.sink);
-  }
-};
 
 }  // namespace
 
-bool attention_blocks_cover(const Tensor& q, const Tensor& k, const Tensor& v,
-                            const AttentionOptions& options) {
-  return !options.learned_softcap.defined() && q.numel() > 0 && k.numel() > 0 && v.numel() > 0;
-}
-
-AttentionResult attention_blocked(const Tensor& q, const Tensor& k, const Tensor& v,
-                                  const AttentionOptions& options) {
-  Shape scores = q.shape();
-  scores[scores.rank() - 1] = k.size(-2);
-  Shape per_row;
-  for (int axis = 0; axis + 1 < q.rank(); ++axis) per_row.push_back(q.shape()[axis]);
-  const DType dtype = q.dtype();
-  AttentionMask::Plan plan = options.mask.plan(scores);
-  RowTensors rows{empty(per_row, dtype), empty(per_row, dtype), {}, {}};
-  AttentionResult result;
-  result.output = empty_heads(per_row, v.size(-1), dtype);
-  result.lse = empty(per_row, dtype);
-  if (options.need_weights) result.weights = empty(scores, dtype);
-  if (options.need_statistics) {
-    rows.moment = empty(per_row, dtype);
-    rows.top = empty(per_row, dtype);
-    result.entropy = empty(per_row, dtype);
-  }
-  visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
-    for (const bool careful : {false, true}) {
-      if (forward<T>(careful, q, k, v, options, plan, rows, result.output, result.weights)) break;
-    }
-    finish_rows<T>(rows, result.lse, result.entropy);
-  });
-
-  std::vector<Tensor*> outputs{&result.output, &result.lse};
-  if (options.need_weights) outputs.push_back(&result.weights);
-  if (options.need_statistics) outputs.push_back(&result.entropy);
-  const std::array<const Tensor*, 6> inputs{&q, &k, &v, &plan.bias, &plan.slopes, &options.sink};
-  detail::record_spans("attention", inputs, outputs, [&] {
-    AttentionVjp payload{save_input(q, "q"),
-                         save_input(k, "k"),
-                         save_input(v, "v"),
-                         save_input(plan.bias, "bias"),
-                         save_input(plan.slopes, "slopes"),
-                         save_input(options.sink, "sink"),
-                         save_input(plan.open, "mask"),
-                         save_input(options.dropout_keep, "dropout_keep"),
-                         save_output(result.output, "output"),
-                         save_input(rows.max, "max"),
-                         save_input(rows.sum, "sum"),
-                         options,
-                         plan};
-    // Kept once, by the saved tensors.
-    payload.plan.open = payload.plan.bias = payload.plan.slopes = Tensor();
-    payload.options.mask = options.mask.with_additive({}, {});
-    payload.options.sink = Tensor();
-    return payload;
-  });
-  if (options.need_statistics) add_statistics(result, rows.top, rows.max, rows.sum, options.sink);
-  if (!options.need_lse) result.lse = Tensor();
-  return result;
+BlockedForward blocked_forward(const AttentionHeads& heads, bool need_weights, bool need_statistics) {
+  const Shape per_query = heads.query_shape();
+  const DType dtype = heads.dtype();
+  BlockedForward results{.output = empty_heads(per_query, heads.value_size, dtype),
+                         .weights = need_weights ? empty(heads.pair_shape(), dtype) : Tensor(),
+                         .max = empty(per_query, dtype),
+                         .sum = empty(per_query, dtype),
+                         .moment = need_statistics ? empty(per_query, dtype) : Tensor(),
+                         .largest_logit = need_statistics ? empty(per_query, dtype) : Tensor()};
+  visit_floating(dtype, [&]<class T>(std::type_identity<T>) { run_all<T>(heads, results); });
+  return results;
 }
 
 }  // namespace heed::detail

@@ -4,23 +4,22 @@
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/ops/activation.h>
-#include <heed/ops/all_finite.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/attention/attention.h>
+#include <heed/ops/attention/form/composite.h>
+#include <heed/ops/attention/form/open_pairs.h>
+#include <heed/ops/attention/form/statistics.h>
 #include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/dropout.h>
 #include <heed/ops/exp_log.h>
 #include <heed/ops/expand.h>
 #include <heed/ops/extremum.h>
-#include <heed/ops/matmul.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
-#include <heed/ops/transpose.h>
 #include <heed/ops/where.h>
 
-namespace heed {
+namespace heed::detail {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
@@ -34,23 +33,6 @@ Tensor repeat_heads(const Tensor& x, std::int64_t groups) {
   merged[x.rank() - 3] *= groups;
   return reshape(expand(unsqueeze(x, -3), grouped), merged);
 }
-
-// q kᵀ and W v. Where a closed pair could meet 0 · NaN, its operands are replaced by zeros pair by pair.
-struct Products {
-  Tensor open;  // undefined: all pairs are open
-  bool guarded = false;
-
-  Tensor pairs(const Tensor& x, int axis) const {  // x [.., T, D] → [.., Tq, Tk, D], zeros on closed pairs
-    const Tensor y = unsqueeze(x, axis);
-    return where(unsqueeze(open, -1), y, 0);
-  }
-  Tensor scores(const Tensor& q, const Tensor& k) const {
-    return guarded ? sum(mul(pairs(q, -2), pairs(k, -3)), {-1}) : matmul(q, transpose(k));
-  }
-  Tensor output(const Tensor& weights, const Tensor& v) const {
-    return guarded ? sum(mul(unsqueeze(weights, -1), pairs(v, -3)), {-2}) : matmul(weights, v);
-  }
-};
 
 Tensor column(const Tensor& per_head, int rank) {  // [H] → [H, 1, 1]
   return rank < 3 ? per_head : reshape(per_head, {per_head.size(0), 1, 1});
@@ -66,62 +48,93 @@ Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
   return masked_fill(top, eq(top, minus_infinity), 0);
 }
 
-}  // namespace
-
-namespace detail {
-
-AttentionResult attention_composite(const Tensor& q, const Tensor& k, const Tensor& v,
-                                    const AttentionOptions& options) {
-  Shape shape = q.shape();
-  shape[shape.rank() - 1] = k.size(-2);
-  const Tensor keys = repeat_heads(k, q.size(-3) / k.size(-3));
-  const Tensor values = repeat_heads(v, q.size(-3) / v.size(-3));
-  Products products{options.mask.open_pairs(shape)};
-  products.guarded = products.open.defined() && !(all_finite(q) && all_finite(k) && all_finite(v));
-
+// scale · q kᵀ with softcap and additive mask; −inf on closed pairs.
+Tensor logits_of(const Tensor& q, const Tensor& k, const AttentionOptions& options, const Tensor& open) {
   const double scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
-  Tensor s = mul(products.scores(q, keys), scale);
+  Tensor s = mul(open_scores(q, k, open), scale);
   if (options.learned_softcap.defined()) {
     s = mul(tanh(div(s, options.learned_softcap)), options.learned_softcap);
   } else if (options.softcap > 0) {
     s = mul(tanh(div(s, options.softcap)), options.softcap);
   }
-  if (const Tensor added = options.mask.additive(shape, q.dtype()); added.defined()) s = add(s, added);
-  if (products.open.defined()) s = masked_fill(s, logical_not(products.open), minus_infinity);
+  const Tensor added = options.mask.additive(s.shape(), q.dtype());
+  if (added.defined()) s = add(s, added);
+  return open.defined() ? masked_fill(s, logical_not(open), minus_infinity) : s;
+}
 
-  const Tensor shift = row_shift(s, options);
-  const Tensor down = sub(s, shift);
-  const Tensor e = exp(down);
-  Tensor z = sum(e, {-1}, true);
-  const Tensor sink_down =
-      options.sink.defined() ? sub(column(options.sink, s.rank()), shift) : Tensor();  // [.., Tq, 1]
-  if (sink_down.defined()) z = add(z, exp(sink_down));
-  const Tensor dead = eq(z.detach(), 0);
-  const Tensor safe_z = masked_fill(z, dead, 1);
-  const Tensor p = div(e, safe_z);
-  const Tensor w =
-      options.dropout_keep.defined() ? dropout_with_keep(p, options.dropout_keep, options.dropout) : p;
+// The softmax of logits with a sink, and what it went through. Columns are [.., Hq, Tq, 1].
+struct Softmax {
+  Tensor shift;      // column, what was subtracted before exp
+  Tensor shifted;    // logits − shift
+  Tensor exps;       // exp(shifted)
+  Tensor sink;       // column, sink − shift; undefined without one
+  Tensor sum, dead;  // columns: Σ exps with the sink, and whether that is 0
+  Tensor divisor;    // column, the sum, 1 on dead rows
+  Tensor weights;    // exps / divisor
+};
+
+Softmax softmax_with_sink(const Tensor& logits, const AttentionOptions& options) {
+  Softmax p;
+  p.shift = row_shift(logits, options);
+  p.shifted = sub(logits, p.shift);
+  p.exps = exp(p.shifted);
+  p.sum = sum(p.exps, {-1}, true);
+  if (options.sink.defined()) {
+    p.sink = sub(column(options.sink, logits.rank()), p.shift);
+    p.sum = add(p.sum, exp(p.sink));
+  }
+  p.dead = eq(p.sum.detach(), 0);
+  p.divisor = masked_fill(p.sum, p.dead, 1);
+  p.weights = div(p.exps, p.divisor);
+  return p;
+}
+
+// H = log Z − Σ P (s − m), the sink being one more key; where exp is 0, P (s − m) is.
+Tensor entropy_of(const Softmax& p) {
+  const auto finite = [](const Tensor& shifted, const Tensor& e) {
+    return masked_fill(shifted, eq(e.detach(), 0), 0);
+  };
+  Tensor moment = sum(mul(p.weights, finite(p.shifted, p.exps)), {-1}, true);
+  if (p.sink.defined()) {
+    const Tensor e = exp(p.sink);
+    moment = add(moment, mul(div(e, p.divisor), finite(p.sink, e)));
+  }
+  return squeeze(sub(log(p.divisor), moment), -1);
+}
+
+RowNumbers numbers_of(const Softmax& p, const Tensor& logits) {
+  const NoGrad guard;
+  const Tensor shift = squeeze(p.shift, -1);
+  const Tensor largest =
+      logits.size(-1) == 0 ? full(shift.shape(), minus_infinity, shift.dtype()) : amax(logits.detach(), {-1});
+  return {.largest_logit = largest, .max = shift, .sum = squeeze(p.sum.detach(), -1)};
+}
+
+}  // namespace
+
+AttentionResult attention_composite(const Tensor& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  Shape pairs = q.shape();
+  pairs[pairs.rank() - 1] = k.size(-2);
+  const Tensor open = options.mask.open_pairs(pairs);
+  const std::int64_t groups = q.size(-3) / k.size(-3);
+  const Tensor logits = logits_of(q, repeat_heads(k, groups), options, open);
+  const Softmax p = softmax_with_sink(logits, options);
+  const Tensor weights = options.dropout_keep.defined()
+                             ? dropout_with_keep(p.weights, options.dropout_keep, options.dropout)
+                             : p.weights;
 
   AttentionResult result;
-  result.output = products.output(w, values);
-  if (options.need_weights) result.weights = p;
-  if (options.need_lse) result.lse = squeeze(masked_fill(add(shift, log(safe_z)), dead, minus_infinity), -1);
+  result.output = open_sum(weights, repeat_heads(v, groups), open);
+  if (options.need_weights) result.weights = p.weights;
+  if (options.need_lse) {
+    result.lse = squeeze(masked_fill(add(p.shift, log(p.divisor)), p.dead, minus_infinity), -1);
+  }
   if (options.need_statistics) {
-    // H = log Z − Σ P (s − m), the sink being one more key; where exp is 0, P (s − m) is.
-    Tensor moment = sum(mul(p, masked_fill(down, eq(e.detach(), 0), 0)), {-1}, true);
-    if (sink_down.defined()) {
-      const Tensor sink_e = exp(sink_down);
-      moment = add(moment, mul(div(sink_e, safe_z), masked_fill(sink_down, eq(sink_e.detach(), 0), 0)));
-    }
-    result.entropy = squeeze(sub(log(safe_z), moment), -1);
-    const NoGrad guard;
-    const Tensor none = full(squeeze(shift, -1).shape(), minus_infinity, q.dtype());
-    const Tensor top = s.size(-1) == 0 ? none : amax(s.detach(), {-1});
-    add_statistics(result, top, squeeze(shift, -1), squeeze(z.detach(), -1), options.sink);
+    result.entropy = entropy_of(p);
+    add_statistics(result, numbers_of(p, logits), options.sink);
   }
   return result;
 }
 
-}  // namespace detail
-
-}  // namespace heed
+}  // namespace heed::detail

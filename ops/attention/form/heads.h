@@ -13,35 +13,64 @@ struct AttentionHead;
 
 namespace heed::detail {
 
-/// The operands of attention as the blocked kernels take them: one head of one sample at a time, whatever the strides
-/// are. q, k and v have the same leading axes and unit stride in the last one.
+/// The operands of attention as the blocked kernels take them: one head of one sample at a time, whatever the strides are.
+/// q, k and v have the same leading axes. The plan must outlive this.
 class AttentionHeads {
  public:
   AttentionHeads(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
                  const AttentionMask::Plan& plan);
 
   std::int64_t samples, heads, kv_heads, queries, keys, size, value_size;
-  double scale;
+
+  /// Query heads that share a key head.
   std::int64_t groups() const { return heads / kv_heads; }
+  /// Blocks of queries of a head.
   std::int64_t blocks() const;
-  Shape rows_shape() const;  ///< [.., Hq, Tq]
+  DType dtype() const { return q_.dtype(); }
+  Shape query_shape() const;  ///< [.., Hq, Tq]
+  Shape key_shape() const;    ///< [.., Hkv, Tk]
+  Shape pair_shape() const;   ///< [.., Hq, Tq, Tk]
+  /// Number of a query among all of them, in row-major order.
+  std::int64_t query_row(std::int64_t sample, std::int64_t h, std::int64_t i = 0) const {
+    return (sample * heads + h) * queries + i;
+  }
 
   template <class T>
   kernels::AttentionHead<T> head(std::int64_t sample, std::int64_t h) const;
 
-  /// The same with q, k, v of equal shapes but other elements.
+  // Rows are dense in memory.
+  const Tensor& q() const { return q_; }
+  const Tensor& k() const { return k_; }
+  const Tensor& v() const { return v_; }
+  /// The same with other elements in q, k and v.
   AttentionHeads with(const Tensor& other_q, const Tensor& other_k, const Tensor& other_v) const;
 
  private:
   void set_operands(const Tensor& q, const Tensor& k, const Tensor& v);
 
-  Tensor q_, k_, v_, open_, bias_, keep_;
-  std::vector<std::int64_t> q_at_, k_at_, v_at_, open_at_, bias_at_,
-      keep_at_;  // first element of each sample
-  std::vector<double> slopes_, sink_;
-  double softcap_, keep_scale_;
-  const AttentionMask::Plan& plan_;
+  Tensor q_, k_, v_;
+  Tensor open_, bias_, keep_;  // over all pairs, undefined where absent
+  // Of each tensor, where each sample starts.
+  std::vector<std::int64_t> q_at_, k_at_, v_at_, open_at_, bias_at_, keep_at_;
+  std::vector<double> slopes_, sink_;  // of each head, empty where absent
+  double scale_, softcap_, keep_scale_;
+  const AttentionMask::Plan* plan_;
 };
+
+/// A tensor [.., H, T, D] with dense rows, by sample and head.
+template <class T>
+struct HeadRows {
+  T* data = nullptr;  ///< null: absent
+  std::vector<std::int64_t> sample_at;
+  std::int64_t head_stride = 0, row_stride = 0;
+
+  T* head(std::int64_t sample, std::int64_t h) const {
+    return data + sample_at[static_cast<std::size_t>(sample)] + h * head_stride;
+  }
+};
+/// `data` points to the first element of x; null gives an absent one.
+template <class T>
+HeadRows<T> head_rows(const Tensor& x, T* data);
 
 /// Where each sample starts, relative to data(): the leading axes in row-major order, the last three being one sample.
 std::vector<std::int64_t> sample_offsets(const Tensor& x);
@@ -49,17 +78,8 @@ std::vector<std::int64_t> sample_offsets(const Tensor& x);
 /// x, or a copy of it, whose last axis has stride 1 and whose elements do not repeat within a row.
 Tensor with_dense_rows(const Tensor& x);
 
-/// Rows of q, k, v (or a cotangent) that hold NaN or an infinity.
-struct OddRows {
-  std::vector<char> flags;  ///< in row-major order of the leading axes; empty: none
-  explicit operator bool() const { return !flags.empty(); }
-};
-/// x if all of it is finite; else a copy with zeros in the rows that are not, which `odd` marks.
-Tensor without_odd_rows(const Tensor& x, OddRows& odd);
-
-/// Of 64 queries from `first`, those whose results an odd row reaches: their own, or that of an open key.
-template <class T>
-std::uint64_t reached_by_odd_rows(const AttentionHeads& heads, std::int64_t sample, std::int64_t h,
-                                  std::int64_t first, const OddRows& q, const OddRows& k, const OddRows& v);
+/// Uninitialised [.., H, T, size] that lies as [.., T, H, size] in memory, so that joining the heads again is a view.
+/// `rows` is [.., H, T].
+Tensor empty_heads(const Shape& rows, std::int64_t size, DType dtype);
 
 }  // namespace heed::detail

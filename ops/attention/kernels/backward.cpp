@@ -1,4 +1,7 @@
-#include <heed/ops/attention/kernels/blocks.h>
+#include <algorithm>
+#include <utility>
+
+#include <heed/ops/attention/kernels/backward.h>
 
 // Highway needs this order of headers.
 // clang-format off
@@ -6,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "heed/ops/attention/kernels/backward.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <heed/ops/attention/kernels/tile-inl.h>
+#include <heed/ops/attention/kernels/tile_logits-inl.h>
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -18,26 +21,29 @@ HWY_INLINE std::int64_t padded(std::int64_t size) {
   return (size + Panel<T>::lanes - 1) / Panel<T>::lanes * Panel<T>::lanes;
 }
 
-// What a block keeps in scratch memory.
+// What a block keeps in scratch memory. Rows are padded to whole vectors.
 template <class T>
-struct Work {
-  std::int64_t wide, value_wide;  // padded sizes
-  T *q_turned, *do_turned;        // [size][64], scaled; [value_size][64]
-  T *q_rows, *do_rows;            // [64][wide], scaled; [64][value_wide]
-  T* dq;                          // [size][64]
-  T *s, *dp, *logits, *slope;     // tiles [key][64]
+struct BackwardScratch {
+  std::int64_t width, value_width;        // size and value size, padded
+  T *q_transposed, *d_output_transposed;  // [size][64], scaled; [value_size][64]
+  T *q_rows, *d_output_rows;              // [64][width], scaled; [64][value_width]
+  T* dq_transposed;                       // [size][64]
+  T* s;                                   // tile [key][64]: logits, then W
+  T* dp;                                  // tile: dP, then dS of the scaled product
+  T *d_logits, *slope_of_cap;             // tiles
 
-  Work(const AttentionHead<T>& h, T* scratch) : wide(padded<T>(h.size)), value_wide(padded<T>(h.value_size)) {
-    const auto take = [&](std::int64_t n) { return std::exchange(scratch, scratch + n); };
-    q_turned = take(h.size * block);
-    do_turned = take(h.value_size * block);
-    q_rows = take(wide * block);
-    do_rows = take(value_wide * block);
-    dq = take(h.size * block);
+  BackwardScratch(const AttentionHead<T>& h, T* memory)
+      : width(padded<T>(h.size)), value_width(padded<T>(h.value_size)) {
+    const auto take = [&](std::int64_t n) { return std::exchange(memory, memory + n); };
+    q_transposed = take(h.size * block);
+    d_output_transposed = take(h.value_size * block);
+    q_rows = take(width * block);
+    d_output_rows = take(value_width * block);
+    dq_transposed = take(h.size * block);
     s = take(block * block);
     dp = take(block * block);
-    logits = take(block * block);
-    slope = take(block * block);
+    d_logits = take(block * block);
+    slope_of_cap = take(block * block);
   }
 };
 
@@ -47,15 +53,16 @@ struct RowConstants {
   T shift[block], factor[block], delta[block];
 };
 
+// Queries and their cotangents as rows and transposed; zeros for queries that are absent, skipped or dead.
 template <class T>
-HWY_INLINE void load_block(const Block<T>& b, const AttentionRows<const T>& rows, Rows<const T> d_output,
-                           const T* delta, const Work<T>& w, RowConstants<T>& r) {
+HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T>& rows,
+                             Rows<const T> d_output, const T* delta, const BackwardScratch<T>& w,
+                             RowConstants<T>& r) {
   const AttentionHead<T>& h = b.head;
-  std::fill_n(w.q_turned, h.size * block, T(0));
-  std::fill_n(w.do_turned, h.value_size * block, T(0));
-  std::fill_n(w.q_rows, w.wide * block, T(0));
-  std::fill_n(w.do_rows, w.value_wide * block, T(0));
-  std::fill_n(w.dq, h.size * block, T(0));
+  std::fill_n(w.q_transposed, h.size * block, T(0));
+  std::fill_n(w.d_output_transposed, h.value_size * block, T(0));
+  std::fill_n(w.q_rows, w.width * block, T(0));
+  std::fill_n(w.d_output_rows, w.value_width * block, T(0));
   for (std::int64_t i = 0; i < block; ++i) {
     const std::int64_t q = b.first + i;
     const bool live = i < b.count && (b.skip >> i & 1) == 0 && rows.sum[q] != 0;
@@ -63,130 +70,158 @@ HWY_INLINE void load_block(const Block<T>& b, const AttentionRows<const T>& rows
     r.factor[i] = live ? T(1) / rows.sum[q] : T(0);
     r.delta[i] = live ? delta[q] : T(0);
     if (!live) continue;
-    for (std::int64_t c = 0; c < h.size; ++c) w.q_rows[i * w.wide + c] = h.q[q][c] * h.scale;
-    std::copy_n(d_output[q], h.value_size, w.do_rows + i * w.value_wide);
+    for (std::int64_t c = 0; c < h.size; ++c) w.q_rows[i * w.width + c] = h.q[q][c] * h.scale;
+    std::copy_n(d_output[q], h.value_size, w.d_output_rows + i * w.value_width);
   }
-  transpose(w.q_turned, block, w.q_rows, w.wide, block, h.size, T(1));
-  transpose(w.do_turned, block, w.do_rows, w.value_wide, block, h.value_size, T(1));
+  transpose(w.q_transposed, block, w.q_rows, w.width, block, h.size, T(1));
+  transpose(w.d_output_transposed, block, w.d_output_rows, w.value_width, block, h.value_size, T(1));
 }
 
-// s ← W, dp ← dS (of the scaled product) for the keys of a panel; zeros on closed pairs.
+// The tile's keys become zeros for the queries of a panel.
 template <class T>
-HWY_INLINE void panel_gradients(const Block<T>& b, std::int64_t lane, const PanelBits& panel,
-                                const std::uint32_t* kept, const Work<T>& w, const RowConstants<T>& r,
-                                bool logits) {
-  using P = Panel<T>;
-  const hn::ScalableTag<T> d;
-  const AttentionHead<T>& h = b.head;
-  const auto keep_scale = hn::Set(d, h.keep_scale);
-  for (int v = 0; v < P::vectors; ++v) {
-    const std::int64_t at = lane + v * P::vector;
-    const auto shift = hn::LoadU(d, r.shift + at), factor = hn::LoadU(d, r.factor + at),
-               delta = hn::LoadU(d, r.delta + at);
-    for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
-      for (std::int64_t j = begin; j < end; ++j) {
-        T* s = w.s + j * block + at;
-        T* dp = w.dp + j * block + at;
-        auto p = hn::Mul(exp_share(d, hn::Sub(hn::LoadU(d, s), shift)), factor);
-        auto g = hn::LoadU(d, dp);
-        auto weight = p;
-        if (kept != nullptr) {
-          const auto keep = hn::IfThenElseZero(lane_mask(d, kept[j], v), keep_scale);
-          g = hn::Mul(g, keep);
-          weight = hn::Mul(p, keep);
-        }
-        auto ds = hn::Mul(p, hn::Sub(g, delta));
-        if constexpr (masked.value) {
-          const auto open = lane_mask(d, panel.lanes[j], v);
-          weight = hn::IfThenElseZero(open, weight);
-          ds = hn::IfThenElseZero(open, ds);
-        }
-        hn::StoreU(weight, d, s);
-        if (logits) hn::StoreU(ds, d, w.logits + j * block + at);
-        hn::StoreU(h.softcap > 0 ? hn::Mul(ds, hn::LoadU(d, w.slope + j * block + at)) : ds, d, dp);
-      }
-    });
-  }
-}
-
-template <class T>
-HWY_INLINE void clear_rows(T* tile, std::int64_t begin, std::int64_t end, std::int64_t lane) {
+HWY_INLINE void clear_keys(T* tile, std::int64_t begin, std::int64_t end, std::int64_t lane) {
   for (std::int64_t j = begin; j < end; ++j) std::fill_n(tile + j * block + lane, Panel<T>::lanes, T(0));
 }
 
-// dK and dV of the tile's keys from all 64 queries, leaving out queries that no key of a group is open to.
+// s ← W and dp ← dS for one vector of queries of a panel, 0 on closed pairs.
 template <class T>
-HWY_INLINE void add_to_keys(const TileBits& tile, std::int64_t key, std::int64_t keys, const Work<T>& w,
-                            const AttentionGradients<T>& g) {
-  const std::int64_t group = tile.full ? block : 16;
-  for (std::int64_t j = 0; j < keys; j += group) {
-    const std::int64_t n = std::min(group, keys - j);
-    std::int64_t begin = 0, end = block;
-    if (!tile.full) {
-      const std::uint64_t mine = low_bits(j + n) & ~low_bits(j);
-      while (begin < end && (tile.query[begin] & mine) == 0) ++begin;
-      while (end > begin && (tile.query[end - 1] & mine) == 0) --end;
-      if (begin == end) continue;
-    }
-    const auto add = [&](const Rows<T>& to, std::int64_t wide, const T* weights, const T* rows) {
-      for (std::int64_t c = 0; c < wide; c += Panel<T>::lanes) {
-        product(ByRowsOfAnyStride(), n, to[key + j] + c, weights + j * block + begin, block,
-                rows + begin * wide + c, wide, end - begin, true);
+HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const TilePanel& panel, int vector,
+                                      const std::uint32_t* kept, const BackwardScratch<T>& w,
+                                      const RowConstants<T>& r, bool needs_logits) {
+  const hn::ScalableTag<T> d;
+  const bool softcapped = b.head.softcap > 0;
+  const auto keep_scale = hn::Set(d, b.head.keep_scale);
+  const std::int64_t at = panel.lane + vector * Panel<T>::vector;
+  const auto shift = hn::LoadU(d, r.shift + at), factor = hn::LoadU(d, r.factor + at),
+             delta = hn::LoadU(d, r.delta + at);
+  for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
+    for (std::int64_t j = begin; j < end; ++j) {
+      const std::int64_t pair = j * block + at;
+      const auto p = hn::Mul(exp_share(d, hn::Sub(hn::LoadU(d, w.s + pair), shift)), factor);
+      auto weight = p;
+      auto dp = hn::LoadU(d, w.dp + pair);
+      if (kept != nullptr) {
+        const auto keep = hn::IfThenElseZero(lane_mask(d, kept[j], vector), keep_scale);
+        weight = hn::Mul(p, keep);
+        dp = hn::Mul(dp, keep);
       }
-    };
-    if (g.dv.data != nullptr) add(g.dv, w.value_wide, w.s, w.do_rows);
-    if (g.dk.data != nullptr) add(g.dk, w.wide, w.dp, w.q_rows);
+      auto ds = hn::Mul(p, hn::Sub(dp, delta));
+      if constexpr (masked.value) {
+        const auto open = lane_mask(d, panel.lanes[j], vector);
+        weight = hn::IfThenElseZero(open, weight);
+        ds = hn::IfThenElseZero(open, ds);
+      }
+      hn::StoreU(weight, d, w.s + pair);
+      if (needs_logits) hn::StoreU(ds, d, w.d_logits + pair);
+      hn::StoreU(softcapped ? hn::Mul(ds, hn::LoadU(d, w.slope_of_cap + pair)) : ds, d, w.dp + pair);
+    }
+  });
+}
+
+// For the keys of a panel: P from the logits s, then s ← W = P ⊙ keep and dp ← dS = P ⊙ (dP ⊙ keep − delta),
+// through the softcap. Keys outside the panel become zeros: the products of the whole tile read them.
+template <class T>
+HWY_INLINE void softmax_vjp(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
+                            const BackwardScratch<T>& w, const RowConstants<T>& r, bool needs_logits) {
+  const bool dropout = b.head.keep.data != nullptr;
+  std::uint32_t kept[block];
+  if (dropout) b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
+  for (int v = 0; v < Panel<T>::vectors; ++v) {
+    softmax_vjp_of_vector(b, panel, v, dropout ? kept : nullptr, w, r, needs_logits);
+  }
+  for (T* x : {w.s, w.dp}) {
+    clear_keys(x, 0, panel.begin, panel.lane);
+    clear_keys(x, panel.end, tile.keys, panel.lane);
   }
 }
 
+// Writes the cotangents of a panel's logits, for the bias.
+template <class T>
+HWY_INLINE void write_logits(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
+                             const T* d_logits, Rows<T> to) {
+  if (panel.lane >= b.count) return;
+  transpose(to[b.first + panel.lane] + tile.key + panel.begin, to.stride,
+            d_logits + panel.begin * block + panel.lane, block, panel.keys(),
+            std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane), T(1));
+}
+
+// dV += Wᵀ dO and dK += dSᵀ q for the keys of a tile, without queries that no key of a group is open to.
+template <class T>
+HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const AttentionGradients<T>& g) {
+  const std::int64_t group = tile.full ? block : 16;
+  for (std::int64_t j = 0; j < tile.keys; j += group) {
+    const std::int64_t n = std::min(group, tile.keys - j);
+    std::int64_t begin = 0, end = block;
+    if (!tile.full) {
+      const std::uint64_t of_group = low_bits(j + n) & ~low_bits(j);
+      while (begin < end && (tile.query[begin] & of_group) == 0) ++begin;
+      while (end > begin && (tile.query[end - 1] & of_group) == 0) --end;
+      if (begin == end) continue;
+    }
+    const auto add = [&](const Rows<T>& to, std::int64_t width, const T* weights, const T* rows) {
+      for (std::int64_t c = 0; c < width; c += Panel<T>::lanes) {
+        product(ByRowsOfAnyStride(), n, to[tile.key + j] + c, weights + j * block + begin, block,
+                rows + begin * width + c, width, end - begin, true);
+      }
+    };
+    if (g.dv.data != nullptr) add(g.dv, w.value_width, w.s, w.d_output_rows);
+    if (g.dk.data != nullptr) add(g.dk, w.width, w.dp, w.q_rows);
+  }
+}
+
+// The part of 64 queries in all gradients, tile by tile as in forward. Why the layout is what it is, and what
+// m and Z are: docs/adr/0004-blocked-attention-keeps-queries-in-lanes.md.
+//
+//   given for each query:  m, Z, dO and delta = Σ dO ⊙ O − dlse
+//   dQ ← 0
+//   for each tile of 64 keys that is open to some query:
+//     for each panel of queries, as many as one product takes:
+//       s  ← scale · q·k, softcap, bias, ALiBi                tile_logits
+//       dP ← dO · v                                           product
+//       P  ← exp(s − m) / Z, 0 on closed pairs                softmax_vjp
+//       W  ← P ⊙ keep,  dP ← dP ⊙ keep                          keep is 0 or 1 / (1 − dropout)
+//       dS ← P ⊙ (dP − delta)                                   also the gradient of the bias
+//       dS ← dS ⊙ slope of the softcap
+//       dQ ← dQ + dS k                                        product
+//     dV ← dV + Wᵀ dO,  dK ← dK + dSᵀ (scale · q)             add_to_keys
+//   dQ ← scale · dQ
 template <class T>
 HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const AttentionRows<const T>& rows,
                             Rows<const T> d_output, const T* delta, std::uint64_t skip,
                             const AttentionGradients<T>& g, T* scratch) {
-  using P = Panel<T>;
-  const Block<T> b(h, first, skip);
-  const Work<T> w(h, scratch);
+  const QueryBlock<T> b(h, first, skip);
+  const BackwardScratch<T> w(h, scratch);
+  const bool needs_logits = g.logits.data != nullptr;
   RowConstants<T> r;
-  load_block(b, rows, d_output, delta, w, r);
+  load_queries(b, rows, d_output, delta, w, r);
+  std::fill_n(w.dq_transposed, h.size * block, T(0));
 
-  TileBits tile;
-  PanelBits panel;
-  std::uint32_t kept[block];
+  Tile tile;
+  TilePanel panel;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
-    const std::int64_t keys = std::min(block, h.keys - key);
-    b.bits(key, keys, tile);
-    if (tile.any == 0) continue;
-    for (std::int64_t lane = 0; lane < block; lane += P::lanes) {
-      if (!panel_bits<P::lanes>(tile, keys, lane, panel)) {
-        clear_rows(w.s, 0, keys, lane);
-        clear_rows(w.dp, 0, keys, lane);
+    if (!b.open_tile(key, tile)) continue;
+    for (std::int64_t lane = 0; lane < block; lane += Panel<T>::lanes) {
+      if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) {
+        clear_keys(w.s, 0, tile.keys, lane);
+        clear_keys(w.dp, 0, tile.keys, lane);
         continue;
       }
-      panel_logits<T>(b, key, lane, panel, w.q_turned, w.s, h.softcap > 0 ? w.slope : nullptr);
-      const std::int64_t from = panel.begin * block + lane;
-      const std::int64_t n = panel.end - panel.begin;
-      product(ByRows(), n, w.dp + from, h.v[key + panel.begin], h.v.stride, w.do_turned + lane, block,
-              h.value_size, false);
-      if (h.keep.data != nullptr) b.template kept<P::lanes>(key, keys, lane, kept);
-      const bool logits = g.logits.data != nullptr;
-      const std::uint32_t* keep = h.keep.data != nullptr ? kept : nullptr;
-      panel_gradients(b, lane, panel, keep, w, r, logits);
-      if (logits && lane < b.count) {
-        transpose(g.logits[first + lane] + key + panel.begin, g.logits.stride, w.logits + from, block, n,
-                  std::min<std::int64_t>(P::lanes, b.count - lane), T(1));
-      }
-      for (T* x : {w.s, w.dp}) {
-        clear_rows(x, 0, panel.begin, lane);
-        clear_rows(x, panel.end, keys, lane);
-      }
+      const std::int64_t at = panel.begin * block + lane;
+      tile_logits<T>(b, tile, panel, w.q_transposed, w.s, h.softcap > 0 ? w.slope_of_cap : nullptr);
+      product(ByRows(), panel.keys(), w.dp + at, h.v[key + panel.begin], h.v.stride,
+              w.d_output_transposed + lane, block, h.value_size, false);
+      softmax_vjp(b, tile, panel, w, r, needs_logits);
+      if (needs_logits) write_logits(b, tile, panel, w.d_logits, g.logits);
       if (g.dq.data != nullptr) {
-        product(ByColumns(), h.size, w.dq + lane, h.k[key + panel.begin], h.k.stride, w.dp + from, block, n,
-                true);
+        product(ByColumns(), h.size, w.dq_transposed + lane, h.k[key + panel.begin], h.k.stride, w.dp + at,
+                block, panel.keys(), true);
       }
     }
-    add_to_keys(tile, key, keys, w, g);
+    add_to_keys(tile, w, g);
   }
-  if (g.dq.data != nullptr) transpose(g.dq[first], g.dq.stride, w.dq, block, h.size, b.count, h.scale);
+  if (g.dq.data != nullptr) {
+    transpose(g.dq[first], g.dq.stride, w.dq_transposed, block, h.size, b.count, h.scale);
+  }
 }
 
 #define HEED_ATTENTION_BACKWARD_FOR(T, S)                                                                 \
@@ -207,10 +242,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed::kernels {
 
-std::int64_t attention_scratch(std::int64_t size, std::int64_t value_size) {
-  constexpr std::int64_t widest = 64;  // a panel of any target has at most so many lanes
-  const std::int64_t wide = size + widest, value_wide = value_size + widest;
-  return attention_block * (2 * size + value_size + wide + value_wide + 4 * attention_block);
+std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_size) {
+  constexpr std::int64_t most_lanes = 64;  // of a panel, on any target
+  const std::int64_t width = size + most_lanes, value_width = value_size + most_lanes;
+  return attention_block * (2 * size + value_size + width + value_width + 4 * attention_block);
 }
 
 #define HEED_EXPORT_ATTENTION_BACKWARD(T, S)                                                          \
@@ -224,7 +259,8 @@ std::int64_t attention_scratch(std::int64_t size, std::int64_t value_size) {
   void attention_backward(const AttentionHead<T>& head, std::int64_t first,                           \
                           const AttentionRows<const T>& rows, Rows<const T> d_output, const T* delta, \
                           std::uint64_t skip, const AttentionGradients<T>& gradients, T* scratch) {   \
-    HWY_DYNAMIC_DISPATCH(backward_##S)(head, first, rows, d_output, delta, skip, gradients, scratch); \
+    HWY_DYNAMIC_DISPATCH(backward_##S)                                                                \
+    (head, first, rows, d_output, delta, skip, gradients, scratch);                                   \
   }
 HEED_EXPORT_ATTENTION_BACKWARD(float, f32)
 HEED_EXPORT_ATTENTION_BACKWARD(double, f64)

@@ -1,4 +1,8 @@
-#include <heed/ops/attention/kernels/blocks.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <heed/ops/attention/kernels/forward.h>
 
 // Highway needs this order of headers.
 // clang-format off
@@ -6,31 +10,42 @@
 #define HWY_TARGET_INCLUDE "heed/ops/attention/kernels/forward.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <heed/ops/attention/kernels/tile-inl.h>
+#include <heed/ops/attention/kernels/tile_logits-inl.h>
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
 namespace HWY_NAMESPACE {
 
-// Running softmax of one block of queries: lanes are queries.
+// Running softmax of a block of queries, each of which has a lane.
 template <class T>
-struct Softmax {
-  T max[block], sum[block], moment[block];
-  T* sums;           // Σ weights · v so far [value_size][64]
-  T unusual[block];  // 0, or NaN once a logit or result was not finite
+struct RunningSoftmax {
+  T max[block];        // m: largest logit so far; −inf before the first open key
+  T sum[block];        // Z = Σ exp(s − m)
+  T moment[block];     // Σ exp(s − m) (s − m), which the entropy needs
+  T nonfinite[block];  // 0; NaN once a logit or result was not finite
+  T* output;           // o = Σ exp(s − m) v, [value_size][64]
+
+  RunningSoftmax(T* memory, std::int64_t value_size) : output(memory) {
+    std::fill_n(max, block, -std::numeric_limits<T>::infinity());
+    std::fill_n(sum, block, T(0));
+    std::fill_n(moment, block, T(0));
+    std::fill_n(nonfinite, block, T(0));
+    std::fill_n(output, value_size * block, T(0));
+  }
 };
 
-// Folds the logits of vector `vector` of a panel into the softmax; s becomes exp(s − max), zeros where closed.
-template <bool kMoment, class T>
-HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector, std::int64_t value_size,
-                     Softmax<T>& state) {
+// The steps of `update_running_softmax` work on one vector of queries of a panel, whose first lane in the
+// block is `at`.
+
+// Closed pairs of s become −inf. Returns the largest logit of each query, the former maximum included.
+template <class T>
+HWY_INLINE hn::Vec<hn::ScalableTag<T>> close_and_find_max(T* s, const TilePanel& panel, int vector,
+                                                          std::int64_t at, RunningSoftmax<T>& softmax) {
   const hn::ScalableTag<T> d;
-  const std::int64_t at = lane + vector * Panel<T>::vector;
   const auto closed = hn::Set(d, -std::numeric_limits<T>::infinity());
-  const auto former = hn::LoadU(d, state.max + at);
-  auto max = former;
-  auto unusual = hn::LoadU(d, state.unusual + at);
+  auto max = hn::LoadU(d, softmax.max + at);
+  auto nonfinite = hn::LoadU(d, softmax.nonfinite + at);
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
       auto x = hn::LoadU(d, s + j * block + at);
@@ -42,31 +57,44 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
         hn::StoreU(x, d, s + j * block + at);
       }
       max = hn::Max(max, x);
-      unusual = hn::MulAdd(open, hn::Zero(d), unusual);
+      nonfinite = hn::MulAdd(open, hn::Zero(d), nonfinite);
     }
   });
-  hn::StoreU(unusual, d, state.unusual + at);
-  // Rows without an open key so far have max −inf: any finite shift does.
-  const auto shift = hn::IfThenElse(hn::Eq(max, closed), hn::Zero(d), max);
-  auto sum = hn::LoadU(d, state.sum + at);
-  auto moment = kMoment ? hn::LoadU(d, state.moment + at) : hn::Zero(d);
-  if (!hn::AllFalse(d, hn::Gt(max, former))) {
-    const auto change = hn::IfThenElse(hn::Eq(former, closed), hn::Zero(d), hn::Sub(former, shift));
-    const auto factor = exp_share(d, change);
-    if (kMoment) moment = hn::Mul(factor, hn::MulAdd(change, sum, moment));
-    sum = hn::Mul(sum, factor);
-    for (std::int64_t c = 0; c < value_size; ++c) {
-      T* x = state.sums + c * block + at;
-      hn::StoreU(hn::Mul(hn::LoadU(d, x), factor), d, x);
-    }
-    hn::StoreU(max, d, state.max + at);
+  hn::StoreU(nonfinite, d, softmax.nonfinite + at);
+  return max;
+}
+
+// Where the maximum grew from `former` to `shift`: the sums so far become sums of exp(s − shift).
+template <bool kMoment, class D, class T>
+HWY_INLINE void rescale_sums(D d, hn::Vec<D> former, hn::Vec<D> shift, std::int64_t at,
+                             std::int64_t value_size, RunningSoftmax<T>& softmax) {
+  const auto none = hn::Eq(former, hn::Set(d, -std::numeric_limits<T>::infinity()));  // no open key so far
+  const auto change = hn::IfThenElse(none, hn::Zero(d), hn::Sub(former, shift));
+  const auto factor = exp_share(d, change);
+  const auto sum = hn::LoadU(d, softmax.sum + at);
+  if (kMoment) {
+    const auto moment = hn::LoadU(d, softmax.moment + at);
+    hn::StoreU(hn::Mul(factor, hn::MulAdd(change, sum, moment)), d, softmax.moment + at);
   }
+  hn::StoreU(hn::Mul(sum, factor), d, softmax.sum + at);
+  for (std::int64_t c = 0; c < value_size; ++c) {
+    T* x = softmax.output + c * block + at;
+    hn::StoreU(hn::Mul(hn::LoadU(d, x), factor), d, x);
+  }
+}
+
+// s ← exp(s − shift), 0 on closed pairs, and adds it to the sums.
+template <bool kMoment, class D, class T>
+HWY_INLINE void exp_and_add(D d, hn::Vec<D> shift, T* s, const TilePanel& panel, std::int64_t at,
+                            RunningSoftmax<T>& softmax) {
+  auto sum = hn::LoadU(d, softmax.sum + at);
+  auto moment = kMoment ? hn::LoadU(d, softmax.moment + at) : hn::Zero(d);
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
       const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
       auto e = exp_share(d, x);
       auto term = hn::Mul(e, x);
-      if constexpr (masked.value) {  // closed pairs are −inf, which exp ends before
+      if constexpr (masked.value) {  // closed pairs are −inf, where exp_share is not 0
         const auto open = hn::Gt(x, hn::Set(d, share_end<T>));
         e = hn::IfThenElseZero(open, e);
         term = hn::IfThenElseZero(open, term);
@@ -76,117 +104,173 @@ HWY_INLINE void fold(T* s, const PanelBits& panel, std::int64_t lane, int vector
       if (kMoment) moment = hn::Add(moment, term);
     }
   });
-  hn::StoreU(sum, d, state.sum + at);
-  if (kMoment) hn::StoreU(moment, d, state.moment + at);
+  hn::StoreU(sum, d, softmax.sum + at);
+  if (kMoment) hn::StoreU(moment, d, softmax.moment + at);
 }
 
+// The logits s of a panel join the running softmax and become exp(s − m), 0 on closed pairs.
+template <bool kMoment, class T>
+HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, std::int64_t value_size,
+                                       RunningSoftmax<T>& softmax) {
+  const hn::ScalableTag<T> d;
+  for (int vector = 0; vector < Panel<T>::vectors; ++vector) {
+    const std::int64_t at = panel.lane + vector * Panel<T>::vector;
+    const auto former = hn::LoadU(d, softmax.max + at);
+    const auto max = close_and_find_max(s, panel, vector, at, softmax);
+    // Queries without an open key so far have the maximum −inf: any finite shift does.
+    const auto none = hn::Eq(max, hn::Set(d, -std::numeric_limits<T>::infinity()));
+    const auto shift = hn::IfThenElse(none, hn::Zero(d), max);
+    if (!hn::AllFalse(d, hn::Gt(max, former))) {
+      rescale_sums<kMoment>(d, former, shift, at, value_size, softmax);
+      hn::StoreU(max, d, softmax.max + at);
+    }
+    exp_and_add<kMoment>(d, shift, s, panel, at, softmax);
+  }
+}
+
+// s ← 0 where dropout does not keep the weight. The sums have it already.
 template <class T>
-HWY_INLINE void drop(const Block<T>& b, std::int64_t key, std::int64_t keys, std::int64_t lane,
-                     const PanelBits& panel, T* s) {
+HWY_INLINE void drop_weights(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel, T* s) {
   const hn::ScalableTag<T> d;
   std::uint32_t kept[block];
-  b.template kept<Panel<T>::lanes>(key, keys, lane, kept);
+  b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
   for (std::int64_t j = panel.begin; j < panel.end; ++j) {
     for (int v = 0; v < Panel<T>::vectors; ++v) {
-      T* x = s + j * block + lane + v * Panel<T>::vector;
+      T* x = s + j * block + panel.lane + v * Panel<T>::vector;
       hn::StoreU(hn::IfThenElseZero(lane_mask(d, kept[j], v), hn::LoadU(d, x)), d, x);
     }
   }
 }
 
-// The sink joins the sum; then results leave, turned back into rows.
+// One more logit for query i of the block, without a value. Returns by how much that shrinks o.
 template <class T>
-HWY_INLINE std::uint64_t finish(const Block<T>& b, Softmax<T>& state, Rows<T> output,
-                                const AttentionRows<T>& rows) {
-  const AttentionHead<T>& h = b.head;
-  std::uint64_t odd = 0;
-  for (std::int64_t i = 0; i < b.count; ++i) {
-    const std::int64_t q = b.first + i;
-    T max = state.max[i], sum = state.sum[i], moment = state.moment[i], factor = h.keep_scale;
-    if (rows.top != nullptr) rows.top[q] = max;
-    if (h.has_sink) {
-      const T top = std::max(max, h.sink);
-      if (top > -std::numeric_limits<T>::infinity()) {
-        const T shrink = sum == 0 ? T(0) : std::exp(max - top);
-        const T e = std::exp(h.sink - top);
-        const T down = sum == 0 ? T(0) : max - top;
-        moment = shrink * (moment + down * sum) + (e == 0 ? T(0) : e * (h.sink - top));
-        sum = shrink * sum + e;
-        factor *= shrink;
-        max = top;
-      }
-    }
-    rows.max[q] = max;
-    rows.sum[q] = sum;
-    if (rows.moment != nullptr) rows.moment[q] = moment;
-    state.sum[i] = sum == 0 ? T(0) : factor / sum;
-  }
-  constexpr std::int64_t strip = 16;  // values at a time, so that the rows they leave for stay in the cache
-  for (std::int64_t c = 0; c < h.value_size; c += strip) {
-    const std::int64_t n = std::min(strip, h.value_size - c);
-    for (std::int64_t r = 0; r < n; ++r) {
-      T* row = state.sums + (c + r) * block;
-      for (std::int64_t i = 0; i < block; ++i) {
-        row[i] *= i < b.count ? state.sum[i] : T(0);
-        state.unusual[i] += row[i] * T(0);
-      }
-    }
-    transpose(output[b.first] + c, output.stride, state.sums + c * block, block, n, b.count, T(1));
-  }
-  for (std::int64_t i = 0; i < b.count; ++i) odd |= static_cast<std::uint64_t>(!(state.unusual[i] == 0)) << i;
-  return odd;
+HWY_INLINE T join_sink(T sink, std::int64_t i, RunningSoftmax<T>& softmax) {
+  T &max = softmax.max[i], &sum = softmax.sum[i], &moment = softmax.moment[i];
+  const T larger = std::max(max, sink);
+  if (!(larger > -std::numeric_limits<T>::infinity())) return T(1);
+  const T change = sum == 0 ? T(0) : max - larger;
+  const T shrink = sum == 0 ? T(0) : std::exp(max - larger);
+  const T e = std::exp(sink - larger);
+  moment = shrink * (moment + change * sum) + (e == 0 ? T(0) : e * (sink - larger));
+  sum = shrink * sum + e;
+  max = larger;
+  return shrink;
 }
 
+// Writes maximum and sum of each query, the sink included, and leaves
+// in softmax.sum what o is to be multiplied by.
+template <class T>
+HWY_INLINE void finish_rows(const QueryBlock<T>& b, RunningSoftmax<T>& softmax,
+                            const AttentionRows<T>& rows) {
+  const AttentionHead<T>& h = b.head;
+  for (std::int64_t i = 0; i < b.count; ++i) {
+    const std::int64_t q = b.first + i;
+    T factor = h.keep_scale;
+    if (rows.largest_logit != nullptr) rows.largest_logit[q] = softmax.max[i];
+    if (h.has_sink) factor *= join_sink(h.sink, i, softmax);
+    rows.max[q] = softmax.max[i];
+    rows.sum[q] = softmax.sum[i];
+    if (rows.moment != nullptr) rows.moment[q] = softmax.moment[i];
+    softmax.sum[i] = softmax.sum[i] == 0 ? T(0) : factor / softmax.sum[i];
+  }
+}
+
+// output ← o · factor, transposed back into rows. Returns a bit for
+// each query that met something that is not finite.
+template <class T>
+HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>& softmax, Rows<T> output) {
+  const T* factor = softmax.sum;
+  constexpr std::int64_t strip = 16;  // values at a time, so that the rows they leave for stay in the cache
+  for (std::int64_t c = 0; c < b.head.value_size; c += strip) {
+    const std::int64_t n = std::min(strip, b.head.value_size - c);
+    for (std::int64_t r = 0; r < n; ++r) {
+      T* values = softmax.output + (c + r) * block;
+      for (std::int64_t i = 0; i < block; ++i) {
+        values[i] *= i < b.count ? factor[i] : T(0);
+        softmax.nonfinite[i] += values[i] * T(0);
+      }
+    }
+    transpose(output[b.first] + c, output.stride, softmax.output + c * block, block, n, b.count, T(1));
+  }
+  std::uint64_t nonfinite = 0;
+  for (std::int64_t i = 0; i < b.count; ++i) {
+    nonfinite |= static_cast<std::uint64_t>(!(softmax.nonfinite[i] == 0)) << i;
+  }
+  return nonfinite;
+}
+
+// Attention of 64 queries, tile by tile of 64 keys, with a running softmax. Why queries
+// lie along the lanes, and why backward is left m and Z rather than their logarithm:
+// docs/adr/0004-blocked-attention-keeps-queries-in-lanes.md.
+//
+//   for each query:  m ← −∞,  Z ← 0,  o ← 0
+//   for each tile of 64 keys that is open to some query:
+//     for each panel of queries, as many as one product takes:
+//       s ← scale · q·k, softcap, bias, ALiBi                 tile_logits
+//       m′ ← max(m, largest open s)                           update_running_softmax
+//       Z ← Z · exp(m − m′),  o ← o · exp(m − m′),  m ← m′      where the maximum grew
+//       p ← exp(s − m), 0 on closed pairs
+//       Z ← Z + Σ p                                             before dropout
+//       p ← 0 where dropout does not keep the pair            drop_weights
+//       o ← o + Σ p v                                         product
+//   the sink joins m and Z, a logit without a value           join_sink
+//   output ← o / Z, times 1 / (1 − dropout); 0 where Z = 0    write_output
+//
+// With m and Z of each query, backward finds the weights again: P = exp(s − m) / Z.
 template <class T>
 HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t first, Rows<T> output,
                                     const AttentionRows<T>& rows, T* scratch) {
-  using P = Panel<T>;
-  const Block<T> b(h, first, 0);
-  T* q_turned = scratch;
-  Softmax<T> state;
-  state.sums = q_turned + h.size * block;
-  T* s = state.sums + h.value_size * block;
-  std::fill_n(q_turned, h.size * block + h.value_size * block, T(0));
-  transpose(q_turned, block, h.q[first], h.q.stride, b.count, h.size, h.scale);
-  std::fill_n(state.max, block, -std::numeric_limits<T>::infinity());
-  std::fill_n(state.sum, block, T(0));
-  std::fill_n(state.moment, block, T(0));
-  std::fill_n(state.unusual, block, T(0));
+  const QueryBlock<T> b(h, first, 0);
+  T* q_transposed = scratch;
+  T* s = q_transposed + h.size * block;
+  RunningSoftmax<T> softmax(s + block * block, h.value_size);
+  transpose_queries(b, q_transposed);
 
-  TileBits tile;
-  PanelBits panel;
+  Tile tile;
+  TilePanel panel;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
-    const std::int64_t keys = std::min(block, h.keys - key);
-    b.bits(key, keys, tile);
-    if (tile.any == 0) continue;
-    for (std::int64_t lane = 0; lane < block; lane += P::lanes) {
-      if (!panel_bits<P::lanes>(tile, keys, lane, panel)) continue;
-      panel_logits<T>(b, key, lane, panel, q_turned, s, nullptr);
-      for (int v = 0; v < P::vectors; ++v) {
-        if (rows.moment != nullptr) {
-          fold<true>(s, panel, lane, v, h.value_size, state);
-        } else {
-          fold<false>(s, panel, lane, v, h.value_size, state);
-        }
+    if (!b.open_tile(key, tile)) continue;
+    for (std::int64_t lane = 0; lane < block; lane += Panel<T>::lanes) {
+      if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) continue;
+      tile_logits<T>(b, tile, panel, q_transposed, s, nullptr);
+      if (rows.moment != nullptr) {
+        update_running_softmax<true>(s, panel, h.value_size, softmax);
+      } else {
+        update_running_softmax<false>(s, panel, h.value_size, softmax);
       }
-      if (h.keep.data != nullptr) drop(b, key, keys, lane, panel, s);
-      product(ByColumns(), h.value_size, state.sums + lane, h.v[key + panel.begin], h.v.stride,
-              s + panel.begin * block + lane, block, panel.end - panel.begin, true);
+      if (h.keep.data != nullptr) drop_weights(b, tile, panel, s);
+      product(ByColumns(), h.value_size, softmax.output + lane, h.v[key + panel.begin], h.v.stride,
+              s + panel.begin * block + lane, block, panel.keys(), true);
     }
   }
-  return finish(b, state, output, rows);
+  finish_rows(b, softmax, rows);
+  return write_output(b, softmax, output);
 }
 
+// P = exp(s − max) / sum, 0 on closed pairs, for the keys of a panel.
+template <class T>
+HWY_INLINE void weights_of_panel(const TilePanel& panel, const T* shift, const T* factor, T* s) {
+  const hn::ScalableTag<T> d;
+  const bool full = panel.full();
+  for (std::int64_t j = panel.begin; j < panel.end; ++j) {
+    for (int v = 0; v < Panel<T>::vectors; ++v) {
+      const std::int64_t at = panel.lane + v * Panel<T>::vector;
+      T* x = s + j * block + at;
+      const auto e = exp_share(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
+      const auto p = hn::Mul(e, hn::LoadU(d, factor + at));
+      hn::StoreU(full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
+    }
+  }
+}
+
+// Like `forward_of`, with maximum and sum known: each tile of logits becomes one of weights.
 template <class T>
 HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const AttentionRows<T>& rows,
                            Rows<T> weights, T* scratch) {
-  using P = Panel<T>;
-  const hn::ScalableTag<T> d;
-  const Block<T> b(h, first, 0);
-  T* q_turned = scratch;
-  T* s = q_turned + h.size * block;
-  std::fill_n(q_turned, h.size * block, T(0));
-  transpose(q_turned, block, h.q[first], h.q.stride, b.count, h.size, h.scale);
+  const QueryBlock<T> b(h, first, 0);
+  T* q_transposed = scratch;
+  T* s = q_transposed + h.size * block;
+  transpose_queries(b, q_transposed);
   T shift[block], factor[block];
   for (std::int64_t i = 0; i < block; ++i) {
     const bool live = i < b.count && rows.sum[first + i] != 0;
@@ -195,27 +279,16 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
   }
   for (std::int64_t i = 0; i < b.count; ++i) std::fill_n(weights[first + i], h.keys, T(0));
 
-  TileBits tile;
-  PanelBits panel;
+  Tile tile;
+  TilePanel panel;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
-    const std::int64_t keys = std::min(block, h.keys - key);
-    b.bits(key, keys, tile);
-    if (tile.any == 0) continue;
-    for (std::int64_t lane = 0; lane < b.count; lane += P::lanes) {
-      if (!panel_bits<P::lanes>(tile, keys, lane, panel)) continue;
-      panel_logits<T>(b, key, lane, panel, q_turned, s, nullptr);
-      const bool full = panel.full();
-      for (std::int64_t j = panel.begin; j < panel.end; ++j) {
-        for (int v = 0; v < P::vectors; ++v) {
-          const std::int64_t at = lane + v * P::vector;
-          T* x = s + j * block + at;
-          const auto e = exp_share(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
-          const auto p = hn::Mul(e, hn::LoadU(d, factor + at));
-          hn::StoreU(full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
-        }
-      }
+    if (!b.open_tile(key, tile)) continue;
+    for (std::int64_t lane = 0; lane < b.count; lane += Panel<T>::lanes) {
+      if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) continue;
+      tile_logits<T>(b, tile, panel, q_transposed, s, nullptr);
+      weights_of_panel(panel, shift, factor, s);
       transpose(weights[first + lane] + key + panel.begin, weights.stride, s + panel.begin * block + lane,
-                block, panel.end - panel.begin, std::min<std::int64_t>(P::lanes, b.count - lane), T(1));
+                block, panel.keys(), std::min<std::int64_t>(Panel<T>::lanes, b.count - lane), T(1));
     }
   }
 }
@@ -239,6 +312,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace heed::kernels {
+
+std::int64_t attention_forward_scratch(std::int64_t size, std::int64_t value_size) {
+  return attention_block * (size + attention_block + value_size);
+}
 
 #define HEED_EXPORT_ATTENTION_FORWARD(T, S)                                                              \
   HWY_EXPORT(forward_##S);                                                                               \

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <heed/ops/attention/kernels/scalar_row.h>
 
@@ -22,39 +23,46 @@ T larger(T a, T b) {
 
 template <class T>
 struct OpenKey {
-  std::int64_t key;
-  T logit;
-  T slope;  // d logit / d (scale · q·k): of the softcap
+  std::int64_t key = 0;
+  T logit = 0;
+  T slope = 1;  // d logit / d (scale · q·k), of the softcap
   T weight = 0;
 };
 
 template <class T>
 struct Row {
   std::vector<OpenKey<T>> keys;
-  T max = -std::numeric_limits<T>::infinity();
-  T top = -std::numeric_limits<T>::infinity();
+  T max = -std::numeric_limits<T>::infinity();            // sink included
+  T largest_logit = -std::numeric_limits<T>::infinity();  // sink left out
   T sum = 0;
   T moment = 0;
 };
 
+// The logit of an open pair.
+template <class T>
+OpenKey<T> open_key(const AttentionHead<T>& h, std::int64_t i, std::int64_t j) {
+  OpenKey<T> open{.key = j, .logit = h.scale * dot(h.q[i], h.k[j], h.size)};
+  if (h.softcap > 0) {
+    const T t = std::tanh(open.logit / h.softcap);
+    open.logit = h.softcap * t;
+    open.slope = 1 - t * t;
+  }
+  if (h.bias.data != nullptr) open.logit += h.bias[i][j];
+  if (h.slope != 0) open.logit -= h.slope * static_cast<T>(std::abs(h.first_position + i - j));
+  return open;
+}
+
+// Logits and weights of the open keys of a query.
 template <class T>
 Row<T> softmax_of(const AttentionHead<T>& h, std::int64_t i) {
   constexpr T closed = -std::numeric_limits<T>::infinity();
   Row<T> row;
   for (std::int64_t j = h.begin[i]; j < h.end[i]; ++j) {
     if (!attention_open(h, i, j)) continue;
-    OpenKey<T> open{j, h.scale * dot(h.q[i], h.k[j], h.size), 1};
-    if (h.softcap > 0) {
-      const T t = std::tanh(open.logit / h.softcap);
-      open.logit = h.softcap * t;
-      open.slope = 1 - t * t;
-    }
-    if (h.bias.data != nullptr) open.logit += h.bias[i][j];
-    if (h.slope != 0) open.logit -= h.slope * static_cast<T>(std::abs(h.first_position + i - j));
-    row.top = larger(open.logit, row.top);
-    row.keys.push_back(open);
+    row.keys.push_back(open_key(h, i, j));
+    row.largest_logit = larger(row.keys.back().logit, row.largest_logit);
   }
-  row.max = h.has_sink ? larger(row.top, h.sink) : row.top;
+  row.max = h.has_sink ? larger(row.largest_logit, h.sink) : row.largest_logit;
   const T shift = row.max == closed ? T(0) : row.max;
   const auto add = [&](T logit) {
     const T e = std::exp(logit - shift);
@@ -71,7 +79,7 @@ Row<T> softmax_of(const AttentionHead<T>& h, std::int64_t i) {
 }
 
 template <class T>
-T kept(const AttentionHead<T>& h, std::int64_t i, std::int64_t j) {
+T keep_factor(const AttentionHead<T>& h, std::int64_t i, std::int64_t j) {
   return h.keep.data == nullptr ? T(1) : h.keep[i][j] ? h.keep_scale : T(0);
 }
 
@@ -91,12 +99,12 @@ void attention_row_forward(const AttentionHead<T>& h, std::int64_t i, Rows<T> ou
   rows.max[i] = row.max;
   rows.sum[i] = row.sum;
   if (rows.moment != nullptr) rows.moment[i] = row.moment;
-  if (rows.top != nullptr) rows.top[i] = row.top;
+  if (rows.largest_logit != nullptr) rows.largest_logit[i] = row.largest_logit;
   std::fill_n(output[i], h.value_size, T(0));
   if (weights.data != nullptr) std::fill_n(weights[i], h.keys, T(0));
   for (const OpenKey<T>& open : row.keys) {
     if (weights.data != nullptr) weights[i][open.key] = open.weight;
-    const T weight = open.weight * kept(h, i, open.key);
+    const T weight = open.weight * keep_factor(h, i, open.key);
     for (std::int64_t c = 0; c < h.value_size; ++c) output[i][c] += weight * h.v[open.key][c];
   }
 }
@@ -109,7 +117,7 @@ void attention_row_backward(const AttentionHead<T>& h, std::int64_t i, const T* 
   std::vector<T> dp;
   T delta = -d_lse;
   for (const OpenKey<T>& open : row.keys) {
-    dp.push_back(dot(d_output, h.v[open.key], h.value_size) * kept(h, i, open.key));
+    dp.push_back(dot(d_output, h.v[open.key], h.value_size) * keep_factor(h, i, open.key));
     delta += open.weight * dp.back();
   }
   if (g.dq.data != nullptr) std::fill_n(g.dq[i], h.size, T(0));
@@ -119,7 +127,7 @@ void attention_row_backward(const AttentionHead<T>& h, std::int64_t i, const T* 
     const T scaled = ds * open.slope * h.scale;
     if (g.logits.data != nullptr) g.logits[i][open.key] = ds;
     if (g.dv.data != nullptr) {
-      const T weight = open.weight * kept(h, i, open.key);
+      const T weight = open.weight * keep_factor(h, i, open.key);
       for (std::int64_t c = 0; c < h.value_size; ++c) g.dv[open.key][c] += weight * d_output[c];
     }
     for (std::int64_t c = 0; c < h.size; ++c) {

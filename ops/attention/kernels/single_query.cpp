@@ -1,4 +1,8 @@
-#include <heed/ops/attention/kernels/blocks.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <heed/ops/attention/kernels/single_query.h>
 
 // Highway needs this order of headers.
 // clang-format off
@@ -6,8 +10,9 @@
 #define HWY_TARGET_INCLUDE "heed/ops/attention/kernels/single_query.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include <heed/ops/attention/kernels/tile-inl.h>
+#include <hwy/contrib/math/math-inl.h>
 #include <heed/ops/kernels/lanes-inl.h>
+#include <heed/ops/kernels/product-inl.h>
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -16,8 +21,8 @@ namespace HWY_NAMESPACE {
 
 // s[j] = scale · q·k_j. Keys are read once, in order.
 template <class T>
-HWY_INLINE void query_products(const AttentionHead<T>& h, const T* q, std::int64_t begin, std::int64_t end,
-                               T* s) {
+HWY_INLINE void scaled_products(const AttentionHead<T>& h, const T* q, std::int64_t begin, std::int64_t end,
+                                T* s) {
   const hn::ScalableTag<T> d;
   const auto dot = [&](const T* k) HWY_ATTR {
     auto total = hn::Zero(d);
@@ -31,8 +36,8 @@ HWY_INLINE void query_products(const AttentionHead<T>& h, const T* q, std::int64
 
 // Softcap and what is added, then −inf where the pair is closed. Returns the largest logit.
 template <class T>
-HWY_INLINE T query_logits(const AttentionHead<T>& h, std::int64_t i, std::int64_t begin, std::int64_t end,
-                          T* s) {
+HWY_INLINE T finish_logits(const AttentionHead<T>& h, std::int64_t i, std::int64_t begin, std::int64_t end,
+                           T* s) {
   const hn::ScalableTag<T> d;
   constexpr T closed = -std::numeric_limits<T>::infinity();
   for_lanes(d, end - begin, [&](std::int64_t at, std::size_t count) HWY_ATTR {
@@ -57,10 +62,10 @@ HWY_INLINE T query_logits(const AttentionHead<T>& h, std::int64_t i, std::int64_
   return row_max(d, s + begin, end - begin);
 }
 
-// output += Σ_j weight_j · v_j over the open keys.
+// output = Σ_j weight_j · v_j over the open keys.
 template <class T>
-HWY_INLINE void query_values(const AttentionHead<T>& h, const T* weights, const T* logits, std::int64_t begin,
-                             std::int64_t end, T* output) {
+HWY_INLINE void weighted_values(const AttentionHead<T>& h, const T* weights, const T* logits,
+                                std::int64_t begin, std::int64_t end, T* output) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t n = Panel<T>::vector;
   constexpr std::int64_t most = 4;  // vectors of the result that stay in registers
@@ -83,6 +88,7 @@ HWY_INLINE void query_values(const AttentionHead<T>& h, const T* weights, const 
   }
 }
 
+// The formula step by step: s = logits, weights = exp(s − max) · keep / Σ exp(s − max), output = Σ weights · v.
 template <class T>
 HWY_INLINE bool query_of(const AttentionHead<T>& h, std::int64_t i, T* output, const AttentionRows<T>& rows,
                          T* s) {
@@ -90,9 +96,9 @@ HWY_INLINE bool query_of(const AttentionHead<T>& h, std::int64_t i, T* output, c
   constexpr T closed = -std::numeric_limits<T>::infinity();
   const std::int64_t begin = h.begin[i], end = std::max(begin, h.end[i]);
   T* weights = s + h.keys;
-  query_products(h, h.q[i], begin, end, s);
-  const T top = query_logits(h, i, begin, end, s);
-  const T max = h.has_sink ? std::max(top, h.sink) : top;
+  scaled_products(h, h.q[i], begin, end, s);
+  const T largest = finish_logits(h, i, begin, end, s);
+  const T max = h.has_sink ? std::max(largest, h.sink) : largest;
   const T shift = max == closed ? T(0) : max;
   T sum = exp_sum(d, s + begin, weights + begin, shift, end - begin);
   T moment = 0;
@@ -107,15 +113,15 @@ HWY_INLINE bool query_of(const AttentionHead<T>& h, std::int64_t i, T* output, c
   rows.max[i] = max;
   rows.sum[i] = sum;
   if (rows.moment != nullptr) rows.moment[i] = moment;
-  if (rows.top != nullptr) rows.top[i] = top;
+  if (rows.largest_logit != nullptr) rows.largest_logit[i] = largest;
   const T factor = sum == 0 ? T(0) : h.keep_scale / sum;
   for (std::int64_t j = begin; j < end; ++j) {
     weights[j] *= h.keep.data == nullptr || h.keep[i][j] ? factor : T(0);
   }
-  query_values(h, weights, s, begin, end, output);
-  T unusual = sum * T(0);
-  for (std::int64_t c = 0; c < h.value_size; ++c) unusual += output[c] * T(0);
-  return unusual == 0;
+  weighted_values(h, weights, s, begin, end, output);
+  T nonfinite = sum * T(0);  // 0, or NaN once something is not finite
+  for (std::int64_t c = 0; c < h.value_size; ++c) nonfinite += output[c] * T(0);
+  return nonfinite == 0;
 }
 
 #define HEED_ATTENTION_QUERY_FOR(T, S)                                                                      \

@@ -13,6 +13,8 @@
 #include <heed/core/random.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/attention.h>
+#include <heed/ops/attention/form/blocked.h>
+#include <heed/ops/attention/form/composite.h>
 #include <heed/ops/attention/form/scaled_dot_product_attention.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/compare.h>

@@ -7,6 +7,8 @@
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
 #include <heed/ops/attention/attention.h>
+#include <heed/ops/attention/form/blocked.h>
+#include <heed/ops/attention/form/composite.h>
 #include <heed/ops/attention/form/scaled_dot_product_attention.h>
 
 #include "../../support/attention_reference.h"

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <heed/ops/attention/form/heads.h>
+
+namespace heed::detail {
+
+// Block products of attention would meet 0 · NaN on closed pairs. So where something is not finite, they see zeros in its
+// row, and the queries that the row reaches are computed one by one.
+
+/// Rows of q, k, v or a cotangent that hold NaN or an infinity.
+struct NonfiniteRows {
+  std::vector<char> flags = {};  ///< in row-major order of all axes but the last; empty: no such row
+  bool empty() const { return flags.empty(); }
+  bool contains(std::int64_t row) const {
+    return !flags.empty() && flags[static_cast<std::size_t>(row)] != 0;
+  }
+};
+
+/// x if all of it is finite; else a copy with zeros in the rows that are not, which are noted in `nonfinite`.
+Tensor with_zeros_in_nonfinite_rows(const Tensor& x, NonfiniteRows& nonfinite);
+
+/// The operands of attention with zeros in their nonfinite rows.
+struct FiniteOperands {
+  AttentionHeads heads;
+  NonfiniteRows q = {}, k = {}, v = {};
+
+  /// Of 64 queries from `first`, those that a nonfinite row reaches: their own row, or that of a key open to them.
+  template <class T>
+  std::uint64_t reached(std::int64_t sample, std::int64_t h, std::int64_t first) const;
+};
+FiniteOperands with_zeros_in_nonfinite_rows(const AttentionHeads& heads);
+
+}  // namespace heed::detail

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <heed/ops/attention/kernels/head.h>
+
+namespace heed::kernels {
+
+/// Where gradients go. Null: not asked for.
+template <class T>
+struct AttentionGradients {
+  Rows<T> dq;      // [queries, size], written
+  Rows<T> dk, dv;  // [keys, padded size], added to
+  Rows<T> logits;  // of the logits after softcap [queries, keys]; written in
+                   // tiles that have an open pair
+};
+
+/// Elements in a row of dk and dv: the size rounded up to whole vectors.
+template <class T>
+std::int64_t attention_padded(std::int64_t size);
+
+/// Elements of scratch memory that `attention_backward` needs.
+std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_size);
+
+/// The part of the queries [first, first + 64) of a head in all gradients. The weights are computed again.
+///   dV += Wᵀ dO,  dP = (dO Vᵀ) ⊙ keep,  dS = P ⊙ (dP − delta),  dQ = scale ·
+///   dS K,  dK += scale · dSᵀ Q
+/// `delta` [queries] is Σ dO ⊙ O minus the cotangent of log-sum-exp.
+/// Queries whose bit in `skip` is set have no part.
+template <class T>
+void attention_backward(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows,
+                        Rows<const T> d_output, const T* delta, std::uint64_t skip,
+                        const AttentionGradients<T>& gradients, T* scratch);
+
+}  // namespace heed::kernels

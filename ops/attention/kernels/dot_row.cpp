@@ -1,0 +1,52 @@
+#include <heed/ops/attention/kernels/dot_row.h>
+
+// Highway needs this order of headers.
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/attention/kernels/dot_row.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
+#include <heed/ops/kernels/lanes-inl.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+HWY_INLINE T dot_row_of(const T* a, const T* b, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  auto total = hn::Zero(d);
+  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
+    total = hn::MulAdd(load(d, a + i, count), load(d, b + i, count), total);
+  });
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
+#define HEED_DOT_ROW_FOR(T, S) \
+  T dot_row_##S(const T* a, const T* b, std::int64_t n) { return dot_row_of(a, b, n); }
+HEED_DOT_ROW_FOR(float, f32)
+HEED_DOT_ROW_FOR(double, f64)
+#undef HEED_DOT_ROW_FOR
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::kernels {
+
+#define HEED_EXPORT_DOT_ROW(T, S)                      \
+  HWY_EXPORT(dot_row_##S);                             \
+  template <>                                          \
+  T dot_row(const T* a, const T* b, std::int64_t n) {  \
+    return HWY_DYNAMIC_DISPATCH(dot_row_##S)(a, b, n); \
+  }
+HEED_EXPORT_DOT_ROW(float, f32)
+HEED_EXPORT_DOT_ROW(double, f64)
+#undef HEED_EXPORT_DOT_ROW
+
+}  // namespace heed::kernels
+#endif

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <heed/ops/attention/kernels/head.h>
+
+namespace heed::kernels {
+
+/// Elements of scratch memory that the two functions below need.
+std::int64_t attention_forward_scratch(std::int64_t size, std::int64_t value_size);
+
+/// The queries [first, first + 64) of a head: output = softmax(logits) v over the open
+/// keys, tile by tile. Returns a bit for each query that met a logit or result that is
+/// not finite; what was written for it means nothing.
+template <class T>
+std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,
+                                const AttentionRows<T>& rows, T* scratch);
+
+/// The weights P of the same queries from their maximum and sum, 0 on closed pairs.
+template <class T>
+void attention_weights(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<T>& rows,
+                       Rows<T> weights, T* scratch);
+
+}  // namespace heed::kernels

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+
+namespace heed::kernels {
+
+/// Queries, and keys, of a tile. Tiles start at multiples of it, so bits depend on the shape alone.
+inline constexpr std::int64_t attention_block = 64;
+
+/// Row i of a matrix starts at data + i · stride; its elements are neighbours. Null data: absent.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+  T* operator[](std::int64_t i) const { return data + i * stride; }
+};
+
+/// The operands of attention for one head of one sample. Where q, k or v hold something that is not finite,
+/// results that it should not reach may not be finite either; finite results are right.
+template <class T>
+struct AttentionHead {
+  Rows<const T> q, k, v;  // [queries, size], [keys, size], [keys, value_size]
+  std::int64_t queries = 0, keys = 0, size = 0, value_size = 0;
+  T scale = 1;
+  T softcap = 0;                        // 0: none
+  const std::int64_t* begin = nullptr;  // query i is open on keys begin[i] <= j < end[i] …
+  const std::int64_t* end = nullptr;
+  Rows<const bool> open;  // … where this, if given, is true …
+  Rows<const T> bias;     // … and this, if given, is not −inf; elsewhere it is
+                          // added to the logit
+  T slope = 0;            // ALiBi: −slope · |first_position + i − j| is added
+  std::int64_t first_position = 0;
+  Rows<const bool> keep;  // dropout: weights that are not kept count in the denominator only
+  T keep_scale = 1;       // 1 / (1 − p)
+  bool has_sink = false;
+  T sink = 0;  // one more logit in the denominator
+};
+
+/// Numbers of each query that forward writes. Backward reads the first two.
+template <class T>
+struct AttentionRows {
+  T* max = nullptr;            // largest of the open logits and the sink; −inf on dead rows
+  T* sum = nullptr;            // Σ exp(logit − max), sink included; 0 on dead rows
+  T* moment = nullptr;         // Σ exp(logit − max) · (logit − max), sink included; optional
+  T* largest_logit = nullptr;  // of the open keys, without the sink; optional
+};
+
+}  // namespace heed::kernels

@@ -1,0 +1,228 @@
+// Which pairs of a tile are open. A tile is 64 keys by 64 queries, and each query has a word of 64 bits, one
+// a key. Queries lie along the lanes of the vectors, so a panel of queries transposes the words: one word a
+// key, one bit a lane. Compiled anew for every SIMD target, hence no plain include guard.
+#if defined(HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
+#undef HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
+#else
+#define HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <hwy/highway.h>
+
+#include <heed/ops/attention/kernels/head.h>
+#include <heed/ops/kernels/product-inl.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr std::int64_t block = attention_block;
+
+// Bits of 0 <= i < count.
+inline std::uint64_t low_bits(std::int64_t count) {
+  return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << std::max<std::int64_t>(count, 0)) - 1;
+}
+
+// Bit j is x[j], for j < count <= 64.
+inline std::uint64_t bits_of(const bool* x, std::int64_t count) {
+  std::uint64_t bits = 0;
+  std::int64_t j = 0;
+  for (; j + 8 <= count; j += 8) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, x + j, 8);
+    bits |= ((bytes * 0x0102040810204080u) >> 56) << j;  // gathers the low bits of eight bytes
+  }
+  for (; j < count; ++j) bits |= static_cast<std::uint64_t>(x[j]) << j;
+  return bits;
+}
+
+// Bit j: the bias x[j] does not close its pair, that is, is not −inf.
+template <class T>
+HWY_INLINE std::uint64_t bits_without_minus_infinity(const T* x, std::int64_t count) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t n = Panel<T>::vector;
+  constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
+  const auto closed = hn::Set(d, minus_infinity);
+  std::uint64_t bits = 0;
+  std::int64_t j = 0;
+  for (; j + n <= count; j += n) {
+    std::uint64_t part = 0;
+    hn::StoreMaskBits(d, hn::Ne(hn::LoadU(d, x + j), closed), reinterpret_cast<std::uint8_t*>(&part));
+    bits |= part << j;
+  }
+  for (; j < count; ++j) bits |= static_cast<std::uint64_t>(x[j] != minus_infinity) << j;
+  return bits;
+}
+
+// 8 × 8 bits: bit c of byte r becomes bit r of byte c (Hacker's Delight, 7-3).
+inline std::uint64_t transpose_bits(std::uint64_t x) {
+  std::uint64_t t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAu;
+  x ^= t ^ (t << 7);
+  t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCu;
+  x ^= t ^ (t << 14);
+  t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0u;
+  return x ^ t ^ (t << 28);
+}
+
+// Words of keys become words of lanes: lanes[j] holds bit i for query i of the panel.
+template <int kLanes>
+HWY_INLINE void lanes_of(const std::uint64_t* query, std::uint32_t* lanes) {
+  static_assert(kLanes <= 32);
+  for (int j = 0; j < block; ++j) lanes[j] = 0;
+  for (int j = 0; j < block; j += 8) {
+    for (int i = 0; i < kLanes; i += 8) {
+      std::uint64_t square = 0;
+      for (int r = 0; r < 8 && i + r < kLanes; ++r) square |= ((query[i + r] >> j) & 0xFF) << (8 * r);
+      square = transpose_bits(square);
+      for (int c = 0; c < 8; ++c) lanes[j + c] |= static_cast<std::uint32_t>((square >> (8 * c)) & 0xFF) << i;
+    }
+  }
+}
+
+// The lanes of one vector of a panel.
+template <class D>
+HWY_INLINE hn::Mask<D> lane_mask(D d, std::uint32_t lanes, int vector) {
+  const std::uint64_t bits = lanes >> (vector * static_cast<int>(hn::MaxLanes(d)));
+  return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
+}
+
+// 64 keys by the 64 queries of a block.
+struct Tile {
+  std::int64_t key = 0;        // first
+  std::int64_t keys = 0;       // 64, or fewer at the end
+  std::uint64_t query[block];  // keys that are open to each query; not set in a full tile
+  std::uint64_t any = 0;       // keys that are open to some query
+  bool full = false;           // every pair is open, for 64 queries
+};
+
+// The part of a tile that belongs to the queries of one panel.
+struct TilePanel {
+  std::int64_t lane = 0;   // first query, in the block
+  std::int64_t begin = 0;  // keys begin <= j < end of the tile; the others are closed to the whole panel
+  std::int64_t end = 0;
+  std::uint64_t every = 0;     // keys that are open to all queries of the panel
+  std::uint32_t lanes[block];  // queries that each key is open to; not set in a full panel
+
+  std::int64_t keys() const { return end - begin; }
+  bool full() const { return every == (low_bits(end) & ~low_bits(begin)); }
+};
+
+// One block of queries of a head.
+template <class T>
+struct QueryBlock {
+  const AttentionHead<T>& head;
+  std::int64_t first;                 // query
+  std::int64_t count;                 // queries, at most 64
+  std::uint64_t skip;                 // queries that count as closed
+  std::int64_t begin, end;            // keys open to some query lie here
+  std::int64_t full_begin, full_end;  // keys between these are open to all 64, by begin and end of each query
+
+  QueryBlock(const AttentionHead<T>& h, std::int64_t first_query, std::uint64_t skipped)
+      : head(h),
+        first(first_query),
+        count(std::min(block, h.queries - first_query)),
+        skip(skipped),
+        begin(h.keys),
+        end(0),
+        full_begin(0),
+        full_end(h.keys) {
+    for (std::int64_t i = first; i < first + count; ++i) {
+      full_begin = std::max(full_begin, h.begin[i]);
+      full_end = std::min(full_end, h.end[i]);
+      if (h.begin[i] >= h.end[i]) continue;
+      begin = std::min(begin, h.begin[i]);
+      end = std::max(end, h.end[i]);
+    }
+    if (count < block || skip != 0) full_end = full_begin;
+  }
+
+  // First key of the first tile. Tiles start at multiples of 64, whatever the mask closes.
+  std::int64_t first_tile() const { return begin / block * block; }
+
+  // Fills in the tile that starts at a key. False if all of it is closed.
+  bool open_tile(std::int64_t key, Tile& tile) const {
+    tile.key = key;
+    tile.keys = std::min(block, head.keys - key);
+    const std::uint64_t all = low_bits(tile.keys);
+    tile.full = head.open.data == nullptr && head.bias.data == nullptr && full_begin <= key &&
+                key + tile.keys <= full_end;
+    tile.any = tile.full ? all : 0;
+    if (tile.full) return true;
+    std::uint64_t every = all;
+    for (std::int64_t i = 0; i < block; ++i) {
+      const std::uint64_t open = i < count && (skip >> i & 1) == 0 ? open_keys(first + i, tile) : 0;
+      tile.query[i] = open;
+      tile.any |= open;
+      every &= open;
+    }
+    tile.full = every == all;
+    return tile.any != 0;
+  }
+
+  // Keys of a tile that are open to one query.
+  std::uint64_t open_keys(std::int64_t query, const Tile& tile) const {
+    std::uint64_t open =
+        low_bits(tile.keys) & low_bits(head.end[query] - tile.key) & ~low_bits(head.begin[query] - tile.key);
+    if (open != 0 && head.open.data != nullptr) open &= bits_of(head.open[query] + tile.key, tile.keys);
+    if (open != 0 && head.bias.data != nullptr)
+      open &= bits_without_minus_infinity(head.bias[query] + tile.key, tile.keys);
+    return open;
+  }
+
+  // Queries whose weight dropout keeps, a word of lanes for each key of a tile.
+  template <int kLanes>
+  void kept(const Tile& tile, std::int64_t lane, std::uint32_t* lanes) const {
+    std::uint64_t query[kLanes];
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      const bool inside = lane + i < count;
+      query[i] = inside ? bits_of(head.keep[first + lane + i] + tile.key, tile.keys) : 0;
+    }
+    lanes_of<kLanes>(query, lanes);
+  }
+};
+
+// Fills in the panel that starts at a query of the block. False if all of it is closed.
+template <int kLanes>
+HWY_INLINE bool open_panel(const Tile& tile, std::int64_t lane, TilePanel& panel) {
+  panel.lane = lane;
+  if (tile.full) {
+    panel.begin = 0, panel.end = tile.keys, panel.every = low_bits(tile.keys);
+    return true;
+  }
+  std::uint64_t any = 0, every = ~std::uint64_t{0};
+  for (int i = 0; i < kLanes; ++i) any |= tile.query[lane + i], every &= tile.query[lane + i];
+  if (any == 0) return false;
+  panel.begin = std::countr_zero(any);
+  panel.end = 64 - std::countl_zero(any);
+  panel.every = every;
+  if (!panel.full()) lanes_of<kLanes>(tile.query + lane, panel.lanes);
+  return true;
+}
+
+// Calls body(masked, begin, end) on runs of keys; masked is std::false_type where every pair of the run is open.
+template <class Body>
+HWY_INLINE void for_runs(const TilePanel& panel, Body&& body) {
+  for (std::int64_t j = panel.begin; j < panel.end;) {
+    const std::uint64_t rest = panel.every >> j;
+    const bool open = (rest & 1) != 0;
+    const std::int64_t run = open ? std::countr_one(rest) : std::countr_zero(rest);
+    const std::int64_t end = std::min(panel.end, j + run);
+    open ? body(std::false_type(), j, end) : body(std::true_type(), j, end);
+    j = end;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
