@@ -100,7 +100,7 @@ inline std::string text_at(double x, double y, const char* anchor, const char* k
 
 /// Where data lie on the paper.
 struct Frame {
-  static constexpr double width = 720, height = 400, left = 72, right = 700, top = 64, bottom = 340;
+  static constexpr double width = 736, height = 400, left = 72, right = 700, top = 64, bottom = 340;
   Axis across, up;
   double x(double value) const { return left + across.share(value) * (right - left); }
   double y(double value) const { return bottom - up.share(value) * (bottom - top); }

@@ -3,12 +3,12 @@
 //
 //   cost [folder]    prints a table of operations, time and memory, and writes cost.svg into the folder
 //
-// Times are of the machine that runs it, one thread. Counts of operations and bytes of tensors are the same
-// everywhere.
+// Time is that of the processor on one thread, and differs from machine to machine. Counts of operations and
+// bytes of tensors are the same everywhere.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -25,14 +25,16 @@ using namespace heed;
 
 namespace {
 
-constexpr std::int64_t d = 64;                   // numbers of a query, key and value
-constexpr std::int64_t window = 256;             // keys that a query of the window looks at
-constexpr std::int64_t longest_textbook = 4096;  // beyond it the weights alone take 256 MiB and more
+constexpr std::int64_t d = 64;                // numbers of a query, key and value
+constexpr std::int64_t window = 256;          // keys that a query of the window looks at
+constexpr std::int64_t first = 256;           // the shortest text
+constexpr std::int64_t last = 16384;          // the longest text
+constexpr std::int64_t last_textbook = 4096;  // beyond it each T × T matrix takes 256 MiB and more
 
 struct Cost {
-  double pairs;    // query and key that are multiplied
-  double seconds;  // forward and backward
-  double bytes;    // of tensors at the peak, beyond queries, keys, values and their gradients
+  double pairs;    // of a query and a key that the formula multiplies
+  double seconds;  // of the processor
+  double bytes;    // of tensors at the peak, beyond queries, keys and values
 };
 
 struct Operands {
@@ -46,19 +48,25 @@ Operands operands(std::int64_t time) {
   return o;
 }
 
-// The quickest of a few runs, and the most bytes that one of them held.
+// Processor time of one call, over as many calls as take five milliseconds: a clock is too coarse for one.
+double seconds_of(const std::function<void()>& run) {
+  int calls = 0;
+  const std::clock_t start = std::clock();
+  std::clock_t now = start;
+  for (; now - start < CLOCKS_PER_SEC / 200; now = std::clock(), ++calls) run();
+  return static_cast<double>(now - start) / CLOCKS_PER_SEC / calls;
+}
+
+// The quickest of several runs, as whatever disturbs a run makes it longer, and the bytes that one holds.
 Cost measure(double pairs, const std::function<void()>& run) {
+  run();  // gets memory from the system, which later runs have
+  const auto live = memory_stats().live;
+  reset_peak_bytes();
   run();
-  Cost cost{pairs, 1e9, 0};
-  for (int i = 0; i < 3; ++i) {
-    const auto live = memory_stats().live;
-    reset_peak_bytes();
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    cost.seconds = std::min(cost.seconds, passed.count());
-    cost.bytes = static_cast<double>(memory_stats().peak - live);
-  }
+  Cost cost{pairs, seconds_of(run), static_cast<double>(memory_stats().peak - live)};
+  const std::clock_t start = std::clock();
+  for (int i = 0; i < 3 || std::clock() - start < CLOCKS_PER_SEC / 5; ++i)
+    cost.seconds = std::min(cost.seconds, seconds_of(run));
   return cost;
 }
 
@@ -94,11 +102,10 @@ Cost cached(std::int64_t time) {
 struct Form {
   std::string name;
   int color;
-  bool dashed;
-  double
-      operations;  // for each number of a pair; backward is 8 of them, and 2 more where logits are computed again
+  std::int64_t longest;  // text
+  double operations;     // a pair and number: forward 4; backward 8, and 2 where scores are computed again
   std::function<Cost(std::int64_t time)> cost;
-  std::vector<std::pair<double, Cost>> measured = {};
+  std::vector<std::pair<double, Cost>> measured = {};  // T and its cost
 };
 
 std::vector<Form> forms() {
@@ -107,40 +114,34 @@ std::vector<Form> forms() {
     return t <= window ? half(t) : half(window) + static_cast<double>((t - window) * window);
   };
   const auto causal = AttentionMask::causal();
-  const auto windowed = AttentionMask::causal() & AttentionMask::window(window - 1, 0);
-  return {{"textbook", 1, false, 12, textbook},
-          {"causal", 0, false, 14, [=](std::int64_t t) { return blocked(t, causal, half(t)); }},
-          {"window", 2, false, 14, [=](std::int64_t t) { return blocked(t, windowed, near(t)); }},
-          {"cached", 3, true, 4, cached}};
+  const auto windowed = causal & AttentionMask::window(window - 1, 0);
+  return {{"textbook", 1, last_textbook, 12, textbook},
+          {"causal", 0, last, 14, [=](std::int64_t t) { return blocked(t, causal, half(t)); }},
+          {"window", 2, last, 14, [=](std::int64_t t) { return blocked(t, windowed, near(t)); }},
+          {"one cached token", 3, last, 4, cached}};
+}
+
+// The slope of a cost on logarithmic axes, over the last two doublings of T: 1 is linear, 2 is quadratic.
+double exponent(const Form& form, double Cost::*what) {
+  const std::size_t end = form.measured.size() - 1;
+  return std::log2(form.measured[end].second.*what / form.measured[end - 2].second.*what) / 2;
 }
 
 void print_table(const std::vector<Form>& all) {
-  fmt::print(
-      "One head of {} numbers, f32, one thread. Forward and backward; of the cached token forward alone.\n\n",
-      d);
-  fmt::print("{:>24} {:>7} {:>12} {:>10} {:>7} {:>12} {:>7}\n", "", "T", "operations", "ms", "growth",
-             "memory KiB", "growth");
+  fmt::print("One head of {} numbers, f32, one thread. Forward and backward; of the cached token forward.\n",
+             d);
+  fmt::print("Operations are those of the products, over the pairs that are open.\n\n");
+  fmt::print("{:>18} {:>7} {:>12} {:>10} {:>12}\n", "", "T", "operations", "ms", "memory KiB");
   for (const Form& form : all) {
-    const double each = form.operations * d;
-    const Cost* before = nullptr;
     for (const auto& [time, cost] : form.measured) {
-      const auto growth = [&](double now, double then) {
-        return before ? fmt::format("{:.2f}", std::log2(now / then)) : "";
-      };
-      fmt::print("{:>24} {:>7} {:>12.3g} {:>10.3f} {:>7} {:>12.0f} {:>7}\n", form.name, time,
-                 each * cost.pairs, 1e3 * cost.seconds, growth(cost.seconds, before ? before->seconds : 1),
-                 cost.bytes / 1024, growth(cost.bytes, before ? before->bytes : 1));
-      before = &cost;
+      fmt::print("{:>18} {:>7} {:>12.3g} {:>10.3f} {:>12.0f}\n", form.name, time,
+                 form.operations * d * cost.pairs, 1e3 * cost.seconds, cost.bytes / 1024);
     }
-    fmt::print("\n");
+    fmt::print("{:>18} {:>7} {:>12} {:>10} {:>12}\n\n", "grow like", "",
+               fmt::format("T^{:.1f}", exponent(form, &Cost::pairs)),
+               fmt::format("T^{:.1f}", exponent(form, &Cost::seconds)),
+               fmt::format("T^{:.1f}", exponent(form, &Cost::bytes)));
   }
-  fmt::print("Growth is the exponent over the last doubling: 1 is linear in T, 2 is quadratic.\n");
-}
-
-// The exponent of T over the last two doublings.
-double slope(const Form& form) {
-  const std::size_t last = form.measured.size() - 1;
-  return std::log2(form.measured[last].second.seconds / form.measured[last - 2].second.seconds) / 2;
 }
 
 void draw(const std::vector<Form>& all, const std::filesystem::path& folder) {
@@ -150,9 +151,9 @@ void draw(const std::vector<Form>& all, const std::filesystem::path& folder) {
                       .log_x = true,
                       .log_y = true};
   for (const Form& form : all) {
-    chart::Series series{.name = fmt::format("{}: T^{:.1f}", form.name, slope(form)),
+    chart::Series series{.name = fmt::format("{}: T^{:.1f}", form.name, exponent(form, &Cost::seconds)),
                          .color = form.color,
-                         .dashed = form.dashed};
+                         .dashed = form.operations < 12};  // forward alone
     for (const auto& [time, cost] : form.measured) series.points.push_back({time, 1e3 * cost.seconds});
     figure.series.push_back(series);
   }
@@ -166,10 +167,8 @@ int main(int count, char** arguments) {
     set_num_threads(1);
     std::vector<Form> all = forms();
     for (Form& form : all) {
-      for (std::int64_t time = 256; time <= 16384; time *= 2) {
-        if (form.color == 1 && time > longest_textbook) break;
+      for (std::int64_t time = first; time <= form.longest; time *= 2)
         form.measured.emplace_back(static_cast<double>(time), form.cost(time));
-      }
     }
     print_table(all);
     draw(all, count > 1 ? arguments[1] : ".");

@@ -149,7 +149,7 @@ std::string query_drawing() {
   const Tensor gradient = grad(shares, s, {.grad_outputs = {worth}});
   const double mean_worth = sum(shares * worth).item<double>();
 
-  std::string svg = paper(720, 520, "One query: its shares, and the gradient that comes back");
+  std::string svg = paper(720, 530, "One query: its shares, and the gradient that comes back");
   for (std::size_t j = 0; j < tokens.size(); ++j)
     svg += chart::text_at(271 + 90 * static_cast<double>(j), 60, "middle", "name", tokens[j]);
   svg += bars(130, 22, s.to_vector<double>(), 0, "s = q·k / √d", "how well each key fits");
