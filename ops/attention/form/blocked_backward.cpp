@@ -277,7 +277,7 @@ BlockedGradients gradients_of(const AttentionHeads& given, const Seen& seen, con
   return g;
 }
 
-bool all_finite(const BlockedGradients& g) {
+bool are_finite(const BlockedGradients& g) {
   return all_finite(g.q) && all_finite(g.k) && all_finite(g.v) && all_finite(g.logits) && all_finite(g.sink);
 }
 
@@ -289,7 +289,7 @@ BlockedGradients blocked_backward(const AttentionHeads& heads, const BlockedSave
       !cotangents.lse.defined() || cotangents.lse.is_contiguous() ? cotangents.lse : copy_of(cotangents.lse);
   return visit_floating(heads.dtype(), [&]<class T>(std::type_identity<T>) {
     BlockedGradients g = gradients_of<T>(heads, as_given(heads, cotangents.output), saved, d_lse, needs);
-    if (all_finite(g)) return g;
+    if (are_finite(g)) return g;
     // Seldom: everything again, so that what is not finite reaches only what is open to it.
     return gradients_of<T>(heads, without_nonfinite(heads, cotangents.output), saved, d_lse, needs);
   });
