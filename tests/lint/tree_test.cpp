@@ -79,6 +79,14 @@ TEST_CASE("public headers are clean", "[lint]") { require_clean(check_public_hea
 
 TEST_CASE("no file is over 500 lines", "[lint]") { require_clean(check_sizes(repository())); }
 
+TEST_CASE("a type's name belongs to one namespace", "[lint]") {
+  require_clean(check_type_names(repository()));
+}
+
+TEST_CASE("headers declare into the namespace of their room", "[lint]") {
+  require_clean(check_namespaces(repository()));
+}
+
 TEST_CASE("includes go in no circle", "[lint]") { require_clean(check_circles(repository())); }
 
 TEST_CASE("no work is left for later", "[lint]") { require_clean(check_leftovers(repository())); }
