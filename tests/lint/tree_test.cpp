@@ -79,6 +79,12 @@ TEST_CASE("public headers are clean", "[lint]") { require_clean(check_public_hea
 
 TEST_CASE("no file is over 500 lines", "[lint]") { require_clean(check_sizes(repository())); }
 
+TEST_CASE("functions fit a screen", "[lint]") { require_clean(check_function_lengths(repository())); }
+
+TEST_CASE("comments are as wide as code, and end where a sentence does", "[lint]") {
+  require_clean(check_line_lengths(repository()));
+}
+
 TEST_CASE("a type's name belongs to one namespace", "[lint]") {
   require_clean(check_type_names(repository()));
 }
