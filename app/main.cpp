@@ -20,8 +20,8 @@
 
 namespace {
 
-constexpr int kFailure = 1;
-constexpr int kBadInput = 2;
+constexpr int exit_failure = 1;
+constexpr int exit_bad_input = 2;
 
 using heed::train::distributed::World;
 
@@ -38,7 +38,7 @@ extern "C" void end_at_cut_file(int) {
   for (const std::string_view part : {std::string_view(speaker), message}) {
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, part.data(), part.size());
   }
-  ::_exit(kFailure);
+  ::_exit(exit_failure);
 }
 
 // What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every
@@ -59,13 +59,13 @@ int guarded(const World* world, Body&& body) {
   try {
     return body();
   } catch (const heed::GradError& error) {
-    return complain(world, std::string("training stopped: ") + error.what(), kFailure);
+    return complain(world, std::string("training stopped: ") + error.what(), exit_failure);
   } catch (const heed::Error& error) {
-    return complain(world, error.what(), kBadInput);
+    return complain(world, error.what(), exit_bad_input);
   } catch (const std::bad_alloc&) {
-    return complain(world, "not enough memory for a model of this size", kBadInput);
+    return complain(world, "not enough memory for a model of this size", exit_bad_input);
   } catch (const std::exception& error) {
-    return complain(world, error.what(), kFailure);
+    return complain(world, error.what(), exit_failure);
   }
 }
 

@@ -58,8 +58,8 @@ class Owners {
     return changed;
   }
 
-  // An element of one owner changes with each binary digit of the owner's number, and never with the digit's
-  // opposite.
+  // An element of one owner changes with each binary digit of the owner's number, and never with
+  // the digit's opposite.
   void ask_by_digits() {
     for (IsolationSource& source : sources_) source.sets.resize(static_cast<std::size_t>(grid_.size()));
     for (std::int64_t p = 0; p < grid_.size(); ++p) {

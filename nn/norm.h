@@ -42,14 +42,14 @@ class Norm : public Module {
 };
 
 /// Norm of one kind, whatever the options say, under the name it is known by.
-template <NormKind Kind>
+template <NormKind norm_kind>
 class NormOf final : public Norm {
  public:
   explicit NormOf(const NormOptions& options) : Norm(of_kind(options)) {}
 
  private:
   static NormOptions of_kind(NormOptions options) {
-    options.kind = Kind;
+    options.kind = norm_kind;
     return options;
   }
 };

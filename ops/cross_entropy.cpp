@@ -133,8 +133,8 @@ Tensor weighted_losses(const Tensor& a, const Tensor& lp) {
   return neg(sum(mul(a, masked_fill(lp, skipped, 0)), {1}));
 }
 
-// The losses of logits [rows, C] of recorded operations. Logits of ignored rows are taken as 0, so that they are never
-// read.
+// The losses of logits [rows, C] of recorded operations. Logits of ignored rows are taken as 0, so that they
+// are never read.
 Tensor composite_losses(const Tensor& logits, const std::vector<std::int64_t>& targets,
                         const Classes& classes) {
   const auto [a, ignored] = coefficients_of(targets, classes, logits.dtype());
@@ -160,7 +160,8 @@ struct CrossEntropyVjp {
     });
   }
 
-  // Over the logits where nobody else will read them: with a large vocabulary they are most of a model's memory.
+  // Over the logits where nobody else will read them: with a large vocabulary they are most of
+  // a model's memory.
   template <class T>
   void fused(VjpContext& context) const {
     const Tensor x = contiguous(context.unpack(logits).detach());

@@ -8,7 +8,7 @@
 namespace heed::optim {
 namespace {
 
-constexpr std::string_view kSteps = "steps";
+constexpr std::string_view steps_part = "steps";
 
 std::string path_of(const std::string& parameter, std::string_view part) {
   return fmt::format("{}.{}", parameter, part);
@@ -25,7 +25,7 @@ nn::NamedTensors Optimizer::state_dict() const {
     for (std::size_t k = 0; k < slots_.size(); ++k) {
       result.emplace_back(path_of(parameter, slots_[k].name), state.slots[k].detach());
     }
-    result.emplace_back(path_of(parameter, kSteps), scalar(state.steps));
+    result.emplace_back(path_of(parameter, steps_part), scalar(state.steps));
   }
   return result;
 }
@@ -36,7 +36,7 @@ void Optimizer::load_state_dict(const nn::NamedTensors& state) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [path, parameter] = parameters_[i];
     State next{.decays = states_[i].decays};
-    if (const std::string steps_path = path_of(path, kSteps); given.has(steps_path)) {
+    if (const std::string steps_path = path_of(path, steps_part); given.has(steps_path)) {
       next.steps = given.take_int(steps_path);
       if (next.steps < 1) given.problem(fmt::format("'{}' is {}", steps_path, next.steps));
       for (const Slot& slot : slots_) {

@@ -145,13 +145,13 @@ Schedule cosine_restarts(const CosineRestartsOptions& options) {
   require_count(op, "first_period", options.first_period, 1);
   require_count(op, "period_factor", options.period_factor, 1);
   return schedule(op, [options](std::int64_t step) {
-    constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t longest_period = std::numeric_limits<std::int64_t>::max();
     const std::int64_t factor = options.period_factor;
     std::int64_t period = options.first_period;
     if (factor == 1) step %= period;
     while (step >= period) {
       step -= period;
-      period = period > kLongest / factor ? kLongest : period * factor;
+      period = period > longest_period / factor ? longest_period : period * factor;
     }
     return cosine_arc(options.lr, options.min_lr, ratio(step, period));
   });

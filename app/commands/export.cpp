@@ -15,7 +15,7 @@
 namespace heed::app {
 namespace {
 
-constexpr std::int64_t kMostMib = std::int64_t{1} << 20;
+constexpr std::int64_t most_mib = std::int64_t{1} << 20;
 
 struct ExportOptions {
   std::filesystem::path model;
@@ -30,8 +30,8 @@ lm::WeightFormat format_of(const std::string& name) {
 }
 
 int export_model(const ExportOptions& o) {
-  heed::check_value(o.shard_mib >= 0 && o.shard_mib <= kMostMib, "export", "--shard-mib", o.shard_mib,
-                    fmt::format("0 to {}", kMostMib));
+  heed::check_value(o.shard_mib >= 0 && o.shard_mib <= most_mib, "export", "--shard-mib", o.shard_mib,
+                    fmt::format("0 to {}", most_mib));
   const lm::LanguageModel lm = open_model("export", o.model);
   lm::save_pretrained(
       o.out, lm.model,

@@ -20,7 +20,7 @@
 namespace heed::app {
 namespace {
 
-constexpr std::int64_t kMostSamples = 1024;
+constexpr std::int64_t most_samples = 1024;
 
 struct GenerateOptions {
   std::filesystem::path model;
@@ -48,8 +48,8 @@ void validate(const GenerateOptions& o) {
   for (const std::string& stop : o.stops) {
     heed::check_value(!stop.empty(), op, "length of --stop", std::int64_t{0}, "at least 1");
   }
-  heed::check_value(o.samples >= 1 && o.samples <= kMostSamples, op, "--samples", o.samples,
-                    fmt::format("1 to {}", kMostSamples));
+  heed::check_value(o.samples >= 1 && o.samples <= most_samples, op, "--samples", o.samples,
+                    fmt::format("1 to {}", most_samples));
   heed::check_value(o.seed >= 0, op, "--seed", o.seed, "0 or more");
   check_threads(op, o.threads);
 }

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kSlice = std::size_t{1} << 20;
+constexpr std::size_t slice_bytes = std::size_t{1} << 20;
 
 struct TokenizeOptions {
   std::vector<std::string> data = {};
@@ -36,7 +36,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 // Where a slice may end so that it encodes as it would within the text: before a space between two letters,
 // where every tokenizer begins a token.
 std::size_t end_of_slice(std::string_view text, std::size_t begin) {
-  for (std::size_t i = begin + kSlice; i + 1 < text.size(); ++i) {
+  for (std::size_t i = begin + slice_bytes; i + 1 < text.size(); ++i) {
     if (text[i] == ' ' && is_letter(text[i - 1]) && is_letter(text[i + 1])) return i;
   }
   return text.size();

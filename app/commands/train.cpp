@@ -26,8 +26,8 @@ namespace {
 
 using heed::train::distributed::World;
 
-constexpr std::int64_t kSampleLength = 160;  // tokens of the samples in the log
-constexpr int kSignalStatus = 128;           // what shells add a signal's number to
+constexpr std::int64_t sample_length = 160;  // tokens of the samples in the log
+constexpr int signal_status = 128;           // what shells add a signal's number to
 
 std::filesystem::path checkpoint_folder(const TrainOptions& o) { return o.out / "checkpoints"; }
 
@@ -87,7 +87,7 @@ class TrainLoop {
       if (const std::int64_t signal = run_.world.largest(interrupt_.signal()); signal != 0) {
         monitor_.end_line();
         fmt::print("stopped   after step {}, saved {}\n", run_.step, save(validation_loss));
-        return kSignalStatus + static_cast<int>(signal);
+        return signal_status + static_cast<int>(signal);
       }
     }
     if (stopped) {
@@ -115,7 +115,7 @@ class TrainLoop {
       const auto seed = static_cast<std::uint64_t>(o_.seed);
       return train::report::Evaluation{.step = run_.step,
                                        .loss = run_.judge(),
-                                       .sample = write_sample(run_.model, text_, seed, kSampleLength)};
+                                       .sample = write_sample(run_.model, text_, seed, sample_length)};
     });
   }
 

@@ -22,13 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kThreadCounts[] = {1, 2, 4};
+constexpr int thread_counts[] = {1, 2, 4};
 
 struct Pass {
   const char* name;
   bool interrupted;
 };
-constexpr Pass kPasses[] = {{"first", false}, {"again", false}, {"resumed", true}};
+constexpr Pass passes[] = {{"first", false}, {"again", false}, {"resumed", true}};
 
 // A fresh folder for the checkpoint, gone at the end.
 struct ScratchFolder {
@@ -73,9 +73,9 @@ int verify_training(TrainOptions o, const train::distributed::World& world) {
   const TextData text = load_text(o);
   fmt::print("verify    {} steps under 1, 2 and 4 threads\n", o.steps);
   std::optional<VerifiedRun> reference;
-  for (const int threads : kThreadCounts) {
+  for (const int threads : thread_counts) {
     heed::set_num_threads(threads);
-    for (const Pass& pass : kPasses) {
+    for (const Pass& pass : passes) {
       VerifiedRun run{fmt::format("{} threads, {}", threads, pass.name),
                       trace(o, text, world, pass.interrupted)};
       fmt::print("{:<20}  {}\n", run.name, hash_of(run.steps));

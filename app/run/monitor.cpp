@@ -13,7 +13,7 @@
 namespace heed::app {
 namespace {
 
-constexpr std::ptrdiff_t kLastSteps = 100;
+constexpr std::ptrdiff_t last_steps = 100;
 
 namespace fs = std::filesystem;
 // Takes up an earlier run's log as far as its first `steps` steps, and leaves those lines alone in the file.
@@ -98,7 +98,7 @@ double RunMonitor::median_milliseconds() const {
 
 double RunMonitor::train_loss() const {
   const auto& steps = record_.steps;
-  const auto count = std::min(kLastSteps, std::ssize(steps));
+  const auto count = std::min(last_steps, std::ssize(steps));
   const auto add = [](double sum, const train::report::StepRecord& step) { return sum + step.loss; };
   return std::accumulate(steps.end() - count, steps.end(), 0.0, add) / static_cast<double>(count);
 }

@@ -18,8 +18,8 @@ namespace heed::app {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMostTokens = 48;  // whose attention is drawn, unless a text is given
-constexpr double kMarked = 0.5;          // of a head's weight where the answer stands
+constexpr std::size_t most_tokens = 48;  // whose attention is drawn, unless a text is given
+constexpr double marked = 0.5;           // of a head's weight where the answer stands
 
 // Whether the run learned what the induction source tells, as its settings say.
 bool learned_induction(const std::string& settings) {
@@ -38,7 +38,7 @@ std::string written(const lm::LanguageModel& lm, const std::string& prompt, std:
 
 void add_attention(train::report::ReportData& page, lm::LanguageModel lm, std::string text) {
   const std::int64_t context = lm.model.options().context;
-  const auto most = std::min(kMostTokens, static_cast<std::size_t>(context));
+  const auto most = std::min(most_tokens, static_cast<std::size_t>(context));
   const text::InductionSource source;
   const bool induction =
       learned_induction(page.settings) && !source.copies(source.generate(1, context, 0)).empty();
@@ -55,7 +55,7 @@ void add_attention(train::report::ReportData& page, lm::LanguageModel lm, std::s
   const auto scores = train::report::induction_scores(lm.model, *lm.tokenizer, source);
   for (std::size_t layer = 0; layer < scores.size(); ++layer) {
     for (std::size_t head = 0; head < scores[layer].size(); ++head) {
-      if (scores[layer][head] < kMarked) continue;
+      if (scores[layer][head] < marked) continue;
       page.marks.push_back(
           {static_cast<std::int64_t>(layer), static_cast<std::int64_t>(head),
            fmt::format("induction: {:.2f} of its weight where the answer stands", scores[layer][head])});

@@ -8,17 +8,17 @@
 namespace heed::app {
 namespace {
 
-constexpr std::int64_t kMeasurements = 40;
-constexpr std::int64_t kProfiledSteps = 10;
-constexpr std::int64_t kMostWindows = 4;
-constexpr std::int64_t kMostTokens = 128;
+constexpr std::int64_t measurements = 40;
+constexpr std::int64_t profiled_steps = 10;
+constexpr std::int64_t most_windows = 4;
+constexpr std::int64_t most_tokens = 128;
 
 // The first windows of the first batch, cut to their first tokens.
 text::Batch measured_batch(const TrainingRun& run) {
   const text::Batch batch = run.draw(0);  // [batch, context]
   const auto few = [&](const heed::Tensor& x) {
-    const heed::Tensor windows = heed::narrow(x, 0, 0, std::min(x.size(0), kMostWindows));
-    return heed::narrow(windows, 1, 0, std::min(run.options.context, kMostTokens));
+    const heed::Tensor windows = heed::narrow(x, 0, 0, std::min(x.size(0), most_windows));
+    return heed::narrow(windows, 1, 0, std::min(run.options.context, most_tokens));
   };
   text::Batch measured{.inputs = few(batch.inputs), .targets = {}};
   if (batch.documents.defined()) measured.documents = few(batch.documents);
@@ -40,7 +40,7 @@ bool RunProbe::due() const {
   const TrainOptions& o = run_.options;
   const std::int64_t step = run_.step + 1;
   const std::int64_t looks = o.eval_every > 0 ? o.eval_every : o.steps;
-  const std::int64_t every = std::max<std::int64_t>(1, std::min(looks, o.steps / kMeasurements));
+  const std::int64_t every = std::max<std::int64_t>(1, std::min(looks, o.steps / measurements));
   return o.context >= 2 && measured_.inputs.numel() > 0 &&
          (step == 1 || step % every == 0 || step == o.steps);
 }
@@ -62,7 +62,7 @@ void RunProbe::gradients_are_there() {
 void RunProbe::end_step(train::report::StepRecord& record) {
   if (!part_norms_.empty()) record.measured = {.part_norms = part_norms_, .heads = heads()};
   const bool last = record.step == run_.options.steps;
-  if (!clock_ || (begun_ <= kProfiledSteps && !last)) return;
+  if (!clock_ || (begun_ <= profiled_steps && !last)) return;
   record.profile = profile();
   clock_.reset();
   ledger_.reset();

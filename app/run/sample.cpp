@@ -28,7 +28,7 @@ std::string write_sample(heed::nn::CausalLM& model, const TextData& data, std::u
   heed::Generator generator(seed);
   const std::int64_t prompt = prompt_token(data);
   return data.tokenizer->decode(heed::lm::generate(model, std::span(&prompt, 1), tokens,
-                                                   {.temperature = kSampleTemperature}, generator));
+                                                   {.temperature = sample_temperature}, generator));
 }
 
 }  // namespace heed::app

@@ -8,7 +8,7 @@
 
 namespace heed::app {
 
-inline constexpr double kSampleTemperature = 0.8;
+inline constexpr double sample_temperature = 0.8;
 
 /// What samples go on from: a new line where the text has lines, else the text's first token.
 std::string sample_prompt(const TextData& data);

@@ -11,7 +11,7 @@ namespace heed::app {
 namespace {
 
 using heed::nn::CausalLM;
-constexpr std::int64_t kSampleLength = 400;
+constexpr std::int64_t sample_length = 400;
 
 void write_files(const TrainOptions& options, const TextData& data, const CausalLM& model) {
   lm::save_language_model(options.out, model, *data.tokenizer);
@@ -61,8 +61,8 @@ void print_introduction(const TrainOptions& o, const TextData& data, const Train
 void finish_run(const TrainOptions& options, const TextData& data, CausalLM& model, RunMonitor& monitor) {
   monitor.end_line();
   if (!options.out.empty()) write_files(options, data, model);
-  fmt::print("sample    at temperature {}\n{}{}\n\n", kSampleTemperature, sample_prompt(data),
-             write_sample(model, data, static_cast<std::uint64_t>(options.seed), kSampleLength));
+  fmt::print("sample    at temperature {}\n{}{}\n\n", sample_temperature, sample_prompt(data),
+             write_sample(model, data, static_cast<std::uint64_t>(options.seed), sample_length));
   fmt::print("{} nats per {} on the validation text\n",
              train::report::loss_sentence(monitor.validation_loss(), data.floor), data.unit);
   if (options.json) fmt::print("{}\n", json_line(options, model, monitor));

@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kTalesLength = 1'000'000;
-constexpr std::int64_t kInductionDocuments =
+constexpr std::size_t tales_length = 1'000'000;
+constexpr std::int64_t induction_documents =
     20'000;                               // a multiple of ten, so that the tail begins with a document
-constexpr std::uint64_t kSourceSeed = 1;  // one text for every run, whatever its own seed
-constexpr std::uint64_t kSplitSeed = 1;   // and one split, so that runs can be compared
+constexpr std::uint64_t source_seed = 1;  // one text for every run, whatever its own seed
+constexpr std::uint64_t split_seed = 1;   // and one split, so that runs can be compared
 
 // A folder may end in a slash.
 std::string name_of(const fs::path& path) {
@@ -46,7 +46,7 @@ text::TextCorpus tell(const TrainOptions& options, TextData& data) {
   text::TextCorpus corpus;
   if (options.source == "tales") {
     const text::TextSource source = text::tale_source();
-    corpus.text = source.generate(kTalesLength, kSourceSeed);
+    corpus.text = source.generate(tales_length, source_seed);
     corpus.ends = {corpus.text.size()};
     data.name = "built-in tales";
     data.floor = source.entropy_floor(context);
@@ -54,7 +54,7 @@ text::TextCorpus tell(const TrainOptions& options, TextData& data) {
   }
   const text::InductionSource source;
   const auto length = context + 1;  // a window and its last target
-  corpus.text = source.generate(kInductionDocuments, static_cast<std::int64_t>(length), kSourceSeed);
+  corpus.text = source.generate(induction_documents, static_cast<std::int64_t>(length), source_seed);
   for (std::size_t end = length; end <= corpus.text.size(); end += length) corpus.ends.push_back(end);
   data.name = "induction source";
   data.floor = source.entropy_floor(context);
@@ -142,7 +142,7 @@ TextData load_text(const TrainOptions& options) {
   const std::vector<text::TokenSpan> documents =
       from_token_file ? load_token_file(options, data) : load_files(options, data);
   data.split =
-      options.split == "tail" ? text::split_tail(documents) : text::split_documents(documents, kSplitSeed);
+      options.split == "tail" ? text::split_tail(documents) : text::split_documents(documents, split_seed);
   check_length(options, data);
   return data;
 }

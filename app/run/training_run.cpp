@@ -17,7 +17,7 @@ namespace heed::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::int64_t kValidationBatch = 16;
+constexpr std::int64_t validation_batch = 16;
 
 // Llama keeps the MLP's size with three matrices for two: two thirds of 4 · width, here in steps of 32.
 std::int64_t gated_width(std::int64_t width) { return (8 * width / 3 + 31) / 32 * 32; }
@@ -102,7 +102,7 @@ void TrainingRun::draw_from(const TextData& text) {
   const std::int64_t context = options.context;
   const text::WindowOptions training{
       .context = context, .batch = options.batch, .every = text.every, .share = world.share()};
-  const text::WindowOptions looking{.context = context, .batch = kValidationBatch, .every = text.every};
+  const text::WindowOptions looking{.context = context, .batch = validation_batch, .every = text.every};
   const auto use = [this](auto loader, auto sequence) {
     draw = [loader](std::int64_t number) { return loader->batch(number); };
     judge = [this, sequence] { return train::mean_loss(model, sequence, &world); };

@@ -88,8 +88,8 @@ Cost blocked(std::int64_t time, const AttentionMask& mask, double pairs) {
   return measure(pairs, [&] { differentiate(attention(o.q, o.k, o.v, {.mask = mask}).output, o); });
 }
 
-// One more token: a single query over the keys and values that are there already. Forward alone, as text is
-// written.
+// One more token: a single query over the keys and values that are there already. Forward alone, as
+// text is written.
 Cost cached(std::int64_t time) {
   const Operands o = operands(time);
   const Tensor query = narrow(o.q.detach(), 0, time - 1, 1);

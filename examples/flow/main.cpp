@@ -1,5 +1,5 @@
-// The way of five tokens through attention, drawn with numbers that heed computes. It prints queries, keys
-// and weights.
+// The way of five tokens through attention, drawn with numbers that heed computes. It prints queries,
+// keys and weights.
 //
 //   flow [folder]    writes into the folder
 //     attention_flow.svg       one head, from the tokens' vectors to the output's

@@ -19,7 +19,8 @@ struct AttentionOptions {
   Tensor learned_softcap = {};
   /// [Hq]: one more logit in each row's denominator, without a value. Undefined = none.
   Tensor sink = {};
-  /// Boolean keep mask of the weights, broadcasts to [.., Hq, Tq, Tk]; W = P ⊙ keep / (1 − dropout). Undefined = no dropout.
+  /// Boolean keep mask of the weights, broadcasts to [.., Hq, Tq, Tk]; W = P ⊙ keep / (1 − dropout).
+  /// Undefined = no dropout.
   Tensor dropout_keep = {};
   double dropout = 0;
   bool need_weights = false;
@@ -42,17 +43,20 @@ struct AttentionResult {
 
 /// Scaled dot-product attention over heads:  s = scale · q kᵀ, softcap, additive mask, closed pairs left out,
 /// P = softmax over open keys (and the sink), output = W v.
-/// Shapes    q [.., Hq, Tq, D], k [.., Hkv, Tk, D], v [.., Hkv, Tk, Dv] → output [.., Hq, Tq, Dv]. Two axes: one head.
-///           Leading axes broadcast; Hq is a multiple of Hkv and query head h reads key head h / (Hq/Hkv).
+/// Shapes    q [.., Hq, Tq, D], k [.., Hkv, Tk, D], v [.., Hkv, Tk, Dv] → output [.., Hq, Tq, Dv].
+///           Two axes: one head. Leading axes broadcast; Hq is a multiple of Hkv, and query head h reads key
+///           head h / (Hq/Hkv).
 /// DTypes    f32, f64.
-/// Gradient  dv = Wᵀ dO, dS = P ⊙ (dP − Δ + dlse), Δ = Σ dO ⊙ O + Σ P ⊙ dweights, dq = scale dS k, dk = scale dSᵀ q;
-///           also for bias, slopes, sink, learned_scale and learned_softcap.        Order   any.
-/// Saves     q, k, v, output and two numbers a query; P is recomputed. Time and memory of blocks that a mask closes are not
-///           spent. Weights, entropy and learned_softcap have gradients through the composite form, which keeps P.
-/// Edge      A query without open key or sink: output 0, weights 0, lse −inf, zero gradients. NaN or infinities in keys
-///           and values that are closed to a query do not reach it.
-/// Throws    ShapeError (head sizes, lengths, head counts, mask parts), DTypeError, ValueError (softcap < 0, dropout
-///           outside [0, 1], scale or softcap given twice).
+/// Gradient  dv = Wᵀ dO, dS = P ⊙ (dP − Δ + dlse), Δ = Σ dO ⊙ O + Σ P ⊙ dweights, dq = scale dS k,
+///           dk = scale dSᵀ q; also for bias, slopes, sink, learned_scale and learned_softcap.
+/// Order     any.
+/// Saves     q, k, v, output and two numbers a query; P is recomputed. Time and memory of blocks that a mask
+///           closes are not spent. Weights, entropy and learned_softcap have gradients through the composite
+///           form, which keeps P.
+/// Edge      A query without open key or sink: output 0, weights 0, lse −inf, zero gradients. NaN and
+///           infinities in keys and values that are closed to a query do not reach it.
+/// Throws    ShapeError (head sizes, lengths, head counts, mask parts), DTypeError, ValueError (softcap < 0,
+///           dropout outside [0, 1], scale or softcap given twice).
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionOptions& options = {});
 

@@ -82,11 +82,11 @@ HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, const T* a, std::i
 }
 
 // One square of `transpose`, as wide as a 128-bit vector.
-template <bool kAdd, class D, class T>
+template <bool accumulates, class D, class T>
 HWY_INLINE void transpose_square(D d, T* to, [[maybe_unused]] std::int64_t ldt, const T* from,
                                  [[maybe_unused]] std::int64_t ldf, hn::Vec<D> factor) {
   const auto put = [&](hn::Vec<D> x, T* at)
-                       HWY_ATTR { hn::StoreU(kAdd ? hn::Add(hn::LoadU(d, at), x) : x, d, at); };
+                       HWY_ATTR { hn::StoreU(accumulates ? hn::Add(hn::LoadU(d, at), x) : x, d, at); };
   const auto r0 = hn::Mul(hn::LoadU(d, from), factor);
 #if HWY_TARGET == HWY_SCALAR
   put(r0, to);
@@ -108,21 +108,21 @@ HWY_INLINE void transpose_square(D d, T* to, [[maybe_unused]] std::int64_t ldt, 
 #endif
 }
 
-// to[j][i] = (kAdd ? to[j][i] : 0) + from[i][j] · factor for i < rows, j < columns.
-template <bool kAdd = false, class T>
+// to[j][i] = (accumulates ? to[j][i] : 0) + from[i][j] · factor for i < rows, j < columns.
+template <bool accumulates = false, class T>
 HWY_NOINLINE void transpose(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, std::int64_t rows,
                             std::int64_t columns, T factor) {
   constexpr std::int64_t n = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
   const hn::FixedTag<T, n> d;
   const auto single = [&](std::int64_t i, std::int64_t j) {
     const T x = from[i * ldf + j] * factor;
-    to[j * ldt + i] = kAdd ? to[j * ldt + i] + x : x;
+    to[j * ldt + i] = accumulates ? to[j * ldt + i] + x : x;
   };
   std::int64_t i = 0;
   for (; i + n <= rows; i += n) {
     std::int64_t j = 0;
     for (; j + n <= columns; j += n) {
-      transpose_square<kAdd>(d, to + j * ldt + i, ldt, from + i * ldf + j, ldf, hn::Set(d, factor));
+      transpose_square<accumulates>(d, to + j * ldt + i, ldt, from + i * ldf + j, ldf, hn::Set(d, factor));
     }
     for (; j < columns; ++j) {
       for (std::int64_t r = i; r < i + n; ++r) single(r, j);

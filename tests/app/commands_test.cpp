@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kTiny = " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1";
+const std::string tiny_options = " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1";
 
 // One line on standard error, status 2, and nothing left behind.
 void check_refused(const Folder& folder, const std::string& arguments, const std::string& part) {
@@ -35,7 +35,7 @@ nlohmann::json page_data(const std::string& run) {
   return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
-// The page of a run of kTiny holds what was measured, and can be made anew.
+// The page of a run of tiny_options holds what was measured, and can be made anew.
 void check_page(const Folder& folder, const std::string& run) {
   const std::string page = contents(fs::path(run) / "report.html");
   const auto data = page_data(run);
@@ -90,7 +90,7 @@ TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSO
   put(folder / "text.txt", sample_text());
   const std::string run = folder / "run";
   const Outcome outcome = run_heed(folder, "train --data '" + (folder / "text.txt") + "' --out '" + run +
-                                               "' --json --eval-every 0 --threads 1" + kTiny);
+                                               "' --json --eval-every 0 --threads 1" + tiny_options);
   CAPTURE(outcome.err);
   REQUIRE(outcome.status == 0);
   const auto before_last = outcome.out.rfind('\n', outcome.out.size() - 2);
@@ -139,9 +139,9 @@ TEST_CASE("the same seed gives the same losses, whatever the threads") {
   put(folder / "text.txt", sample_text());
   const auto losses = [&](const std::string& more) {
     const std::string run = folder / "run";
-    REQUIRE(
-        run_heed(folder, "train --data '" + (folder / "text.txt") + "' --out '" + run + "'" + kTiny + more)
-            .status == 0);
+    REQUIRE(run_heed(folder,
+                     "train --data '" + (folder / "text.txt") + "' --out '" + run + "'" + tiny_options + more)
+                .status == 0);
     std::vector<double> values;
     std::ifstream log(run + "/log.jsonl");
     for (std::string line; std::getline(log, line);) {
@@ -162,7 +162,7 @@ TEST_CASE("tokens may be bytes, learned pieces, or what a tokenizer.json says") 
   for (int i = 0; i < 200; ++i) text += "caf\u00e9 and tea " + std::to_string(i * i) + "\n";
   put(folder / "text.txt", text);
   const std::string train =
-      "train --data '" + (folder / "text.txt") + "'" + kTiny + " --out '" + (folder / "run") + "'";
+      "train --data '" + (folder / "text.txt") + "'" + tiny_options + " --out '" + (folder / "run") + "'";
   const auto writes = [&](const std::string& unit) {
     const Outcome outcome =
         run_heed(folder, "generate '" + (folder / "run") + "' --prompt '\u00e9X' --tokens 9");
@@ -186,7 +186,7 @@ TEST_CASE("tokens may be bytes, learned pieces, or what a tokenizer.json says") 
 
 TEST_CASE("the built-in tales have a floor") {
   const Folder folder;
-  const Outcome outcome = run_heed(folder, "train --check" + kTiny);
+  const Outcome outcome = run_heed(folder, "train --check" + tiny_options);
   CHECK(outcome.status == 0);
   CHECK_THAT(outcome.out, Contains("built-in tales") && Contains("floor") && Contains("directions agree") &&
                               Contains(" = floor "));
@@ -211,16 +211,16 @@ TEST_CASE("the page of an induction run shows a document of its source and judge
 
 TEST_CASE("a text that cannot be used is refused") {
   const Folder folder;
-  check_refused(folder, "train --data '" + (folder / "absent.txt") + "'" + kTiny, "absent.txt");
-  check_refused(folder, "train --data /dev/null" + kTiny, "not a regular file");
+  check_refused(folder, "train --data '" + (folder / "absent.txt") + "'" + tiny_options, "absent.txt");
+  check_refused(folder, "train --data /dev/null" + tiny_options, "not a regular file");
   put(folder / "empty.txt", "");
-  check_refused(folder, "train --data '" + (folder / "empty.txt") + "'" + kTiny, "is empty");
+  check_refused(folder, "train --data '" + (folder / "empty.txt") + "'" + tiny_options, "is empty");
   put(folder / "short.txt", std::string(80, 'a'));
-  check_refused(folder, "train --data '" + (folder / "short.txt") + "'" + kTiny, "have 80 characters");
+  check_refused(folder, "train --data '" + (folder / "short.txt") + "'" + tiny_options, "have 80 characters");
   put(folder / "just.txt", std::string(81, 'a'));  // nine characters in the last tenth: a window and one more
-  CHECK(run_heed(folder, "train --data '" + (folder / "just.txt") + "'" + kTiny).status == 0);
+  CHECK(run_heed(folder, "train --data '" + (folder / "just.txt") + "'" + tiny_options).status == 0);
   put(folder / "latin1.txt", std::string(200, 'a') + "\xE9" + std::string(200, 'a'));
-  check_refused(folder, "train --data '" + (folder / "latin1.txt") + "'" + kTiny, "200");
+  check_refused(folder, "train --data '" + (folder / "latin1.txt") + "'" + tiny_options, "200");
 }
 
 TEST_CASE("bad flags are refused by name") {
@@ -243,7 +243,7 @@ TEST_CASE("bad flags are refused by name") {
 TEST_CASE("a folder that cannot be written is refused") {
   const Folder folder;
   put(folder / "file", "x");
-  const Outcome outcome = run_heed(folder, "train --out '" + (folder / "file/run") + "'" + kTiny);
+  const Outcome outcome = run_heed(folder, "train --out '" + (folder / "file/run") + "'" + tiny_options);
   CHECK(outcome.status == 2);
   CHECK_THAT(outcome.err, Contains("file/run"));
   CHECK(contents(folder / "file") == "x");

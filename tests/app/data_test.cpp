@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kTiny =
+const std::string tiny_options =
     " --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 3 --warmup 1 --threads 1 --eval-every 0";
 
 // Twelve files of some lines, of 14 bytes each, in folders.
@@ -37,7 +37,7 @@ double validation_loss(const Outcome& outcome) {
 TEST_CASE("files and folders are one text, split by its tail or by documents") {
   const Folder folder;
   put_documents(folder);
-  const std::string train = "train --json" + kTiny + " --data '" + (folder / "texts") + "'";
+  const std::string train = "train --json" + tiny_options + " --data '" + (folder / "texts") + "'";
   const Outcome tail = run_heed(folder, train);
   CHECK_THAT(tail.out, Contains("text      texts, ") && Contains("the last tenth is for validation"));
   const Outcome documents = run_heed(folder, train + " --split document");
@@ -46,12 +46,12 @@ TEST_CASE("files and folders are one text, split by its tail or by documents") {
   CHECK(last_line(run_heed(folder, train + " --split document").out).find("val_loss") != std::string::npos);
   const std::string parts =
       " --data '" + (folder / "texts/0") + "' --data '" + (folder / "texts/1/1.txt") + "'";
-  CHECK_THAT(run_heed(folder, "train" + kTiny + parts).out, Contains("text      5 files, "));
+  CHECK_THAT(run_heed(folder, "train" + tiny_options + parts).out, Contains("text      5 files, "));
   const double packed = validation_loss(run_heed(folder, train + " --split document --pack"));
   CHECK(packed != validation_loss(documents));
   put(folder / "run.json",
       R"({"data": [")" + (folder / "texts") + R"("], "split": "document", "pack": true})");
-  const std::string config = "train --json" + kTiny + " --config '" + (folder / "run.json") + "'";
+  const std::string config = "train --json" + tiny_options + " --config '" + (folder / "run.json") + "'";
   CHECK(validation_loss(run_heed(folder, config)) == packed);
   put(folder / "texts/bad.txt", "caf\xE9 caf\xE9");
   const Outcome bad = run_heed(folder, train);
@@ -77,11 +77,12 @@ TEST_CASE("training on a token file is training on its text") {
   CHECK(made.status == 0);
   CHECK_THAT(made.out, Contains("in 12 documents"));
   CHECK_THAT(made.err, Contains("tokenize "));
-  const std::string tokenizer = " --split document --json --tokenizer '" + out + "/tokenizer.json'" + kTiny;
+  const std::string tokenizer =
+      " --split document --json --tokenizer '" + out + "/tokenizer.json'" + tiny_options;
   const double loss = validation_loss(run_heed(folder, "train" + data + tokenizer));
   CHECK(validation_loss(run_heed(folder, "train --data '" + out + "/tokens.bin'" + tokenizer)) == loss);
 
-  const std::string from_file = "train --data '" + out + "/tokens.bin'" + kTiny;
+  const std::string from_file = "train --data '" + out + "/tokens.bin'" + tiny_options;
   for (const auto& [name, part] : {std::pair("byte", "another tokenizer"), {"char", "--tokenizer char"}}) {
     const Outcome refused = run_heed(folder, from_file + " --tokenizer " + name);
     CHECK(refused.status == 2);
@@ -103,9 +104,9 @@ TEST_CASE("training on a token file is training on its text") {
 
 TEST_CASE("the induction source has a floor, in windows that begin with a document") {
   const Folder folder;
-  const Outcome outcome = run_heed(folder, "train --source induction" + kTiny);
+  const Outcome outcome = run_heed(folder, "train --source induction" + tiny_options);
   CHECK(outcome.status == 0);
   // Four digits of a first round, ln 8 each, and four letters that are no surprise.
   CHECK_THAT(outcome.out, Contains("induction source") && Contains("floor     1.040 nats"));
-  CHECK_THAT(run_heed(folder, "train --source induction --pack" + kTiny).out, !Contains("floor"));
+  CHECK_THAT(run_heed(folder, "train --source induction --pack" + tiny_options).out, !Contains("floor"));
 }

@@ -37,10 +37,11 @@ using heed::test::user_threads;
 
 namespace {
 
-const std::string kTiny = " --layers 1 --heads 2 --embd 16 --context 16 --warmup 1 --eval-every 0";
+const std::string tiny_options = " --layers 1 --heads 2 --embd 16 --context 16 --warmup 1 --eval-every 0";
 
 std::string train(const Folder& folder, const std::string& rest) {
-  return "train --data '" + (folder / "text.txt") + "' --out '" + (folder / "run") + "'" + kTiny + rest;
+  return "train --data '" + (folder / "text.txt") + "' --out '" + (folder / "run") + "'" + tiny_options +
+         rest;
 }
 
 bool one_line(const std::string& text) { return std::count(text.begin(), text.end(), '\n') == 1; }
@@ -123,8 +124,8 @@ TEST_CASE("a folder that cannot be written is refused before the first step") {
   put(folder / "text.txt", sample_text());
   if (::geteuid() == 0) {
     // Root may write everywhere but where the kernel itself refuses to.
-    const Outcome outcome =
-        run_heed(folder, "train --data '" + (folder / "text.txt") + "' --out /proc/run --steps 2" + kTiny);
+    const Outcome outcome = run_heed(
+        folder, "train --data '" + (folder / "text.txt") + "' --out /proc/run --steps 2" + tiny_options);
     CHECK(outcome.status == 2);
     CHECK_THAT(outcome.err, Contains("/proc/run"));
     CHECK(one_line(outcome.err));
@@ -198,7 +199,7 @@ TEST_CASE("a file of tokens that is cut while it is read ends the program with a
   REQUIRE(run_heed(folder, tokenize + (folder / "tokens") + "'").status == 0);
   const std::string arguments = "train --data '" + tokens + "' --tokenizer '" +
                                 (folder / "tokens/tokenizer.json") + "' --out '" + (folder / "run") + "'" +
-                                kTiny + " --steps 100000000 --checkpoint-every 1";
+                                tiny_options + " --steps 100000000 --checkpoint-every 1";
   std::thread cut([&] {
     for (int i = 0; i < 2000 && !fs::exists(folder / "run/checkpoints"); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -17,14 +17,14 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kRecipe =
+const std::string recipe_options =
     " --layers 1 --heads 2 --embd 16 --context 16 --batch 4 --steps 160 --warmup 5 --dropout 0.1 "
     "--accumulate 2"
     " --ema 0.9 --spike-factor 10 --patience 100 --eval-every 40 --checkpoint-every 7";
 
 std::string recipe(const Folder& folder, const std::string& run, int threads) {
   return "train --data '" + (folder / "text.txt") + "' --out '" + (folder / run) + "' --threads " +
-         std::to_string(threads) + kRecipe;
+         std::to_string(threads) + recipe_options;
 }
 
 // Arguments with other values for some of their flags.

@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kFixtures = std::string(HEED_SOURCE_DIR) + "/tests/fixtures/";
+const std::string fixtures = std::string(HEED_SOURCE_DIR) + "/tests/fixtures/";
 
 std::string quoted(const std::string& path) { return " '" + path + "'"; }
 
@@ -31,7 +31,7 @@ TEST_CASE("a model of another program comes in, writes, and goes out as it came"
   const Folder folder;
   for (const std::string name : {"gpt2", "llama"}) {
     const Outcome in =
-        run_heed(folder, "import" + quoted(kFixtures + name) + " --out" + quoted(folder / (name + " in")));
+        run_heed(folder, "import" + quoted(fixtures + name) + " --out" + quoted(folder / (name + " in")));
     CHECK(in.status == 0);
     CHECK_THAT(in.out,
                Contains("imported") && Contains("96 tokens, context 64") &&
@@ -41,7 +41,7 @@ TEST_CASE("a model of another program comes in, writes, and goes out as it came"
     const Outcome own = run_heed(folder, "generate" + quoted(folder / (name + " in")) + flags);
     CHECK(own.status == 0);
     CHECK(own.out.size() == 3 + 70 + 1);
-    CHECK(run_heed(folder, "generate" + quoted(kFixtures + name) + flags).out == own.out);
+    CHECK(run_heed(folder, "generate" + quoted(fixtures + name) + flags).out == own.out);
     const Outcome out = run_heed(folder, "export" + quoted(folder / (name + " in")) + " --format " + name +
                                              " --out" + quoted(folder / (name + " out")));
     CHECK(out.status == 0);
@@ -51,18 +51,18 @@ TEST_CASE("a model of another program comes in, writes, and goes out as it came"
 
 TEST_CASE("what cannot be taken over or written leaves nothing behind", "[report-41]") {
   const Folder folder;
-  fs::copy(kFixtures + "llama", folder / "llama");
+  fs::copy(fixtures + "llama", folder / "llama");
   fs::remove(folder / "llama/model-00002-of-00002.safetensors");
   const std::string out = " --out" + quoted(folder / "out");
   check_refused(folder, "import" + quoted(folder / "llama") + out, "model-00002-of-00002.safetensors");
   check_refused(folder, "import" + quoted(folder / "nowhere") + out, "nowhere");
   fs::create_directories(folder / "empty");
   check_refused(folder, "import" + quoted(folder / "empty") + out, "config.json");
-  check_refused(folder, "export" + quoted(kFixtures + "llama") + out, "norm is rms, GPT-2 has layer");
-  check_refused(folder, "export" + quoted(kFixtures + "gpt2") + out + " --format pickle", "--format");
-  check_refused(folder, "export" + quoted(kFixtures + "gpt2") + out + " --shard-mib -1", "--shard-mib is -1");
+  check_refused(folder, "export" + quoted(fixtures + "llama") + out, "norm is rms, GPT-2 has layer");
+  check_refused(folder, "export" + quoted(fixtures + "gpt2") + out + " --format pickle", "--format");
+  check_refused(folder, "export" + quoted(fixtures + "gpt2") + out + " --shard-mib -1", "--shard-mib is -1");
   CHECK_FALSE(fs::exists(folder / "out"));
-  check_refused(folder, "import" + quoted(kFixtures + "gpt2") + " --out" + quoted(folder / "llama"),
+  check_refused(folder, "import" + quoted(fixtures + "gpt2") + " --out" + quoted(folder / "llama"),
                 "has a config.json already");
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("eval says loss, perplexity and bits per byte, and how they were count
   const Folder folder;
   put(folder / "a.txt", std::string(100, 'a'));
   put(folder / "b.txt", "to be, or not to be");
-  const std::string model = "eval" + quoted(kFixtures + "gpt2");
+  const std::string model = "eval" + quoted(fixtures + "gpt2");
   const std::string both = model + quoted(folder / "a.txt") + quoted(folder / "b.txt");
   const auto line = [&](const std::string& arguments) {
     const Outcome outcome = run_heed(folder, arguments + " --json");

@@ -12,8 +12,8 @@ using namespace heed;
 
 namespace {
 
-// Everything at once: four query heads on two key heads, causal, an additive bias, a softcap, a sink, dropout with a
-// given keep mask; inputs q, k, v, bias, sink.
+// Everything at once: four query heads on two key heads, causal, an additive bias, a softcap, a sink, dropout
+// with a given keep mask; inputs q, k, v, bias, sink.
 check::Function full_attention(DType dtype) {
   Generator generator(7);
   const Tensor keep = lt(rand({2, 4, 3, 5}, generator, dtype), 0.75);

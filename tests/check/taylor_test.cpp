@@ -18,7 +18,8 @@ namespace {
 
 const Tensor direction_matrix() { return point({3, 3}, DType::f64, 9).detach(); }
 
-// 0.05: remainders are taken where rounding is below a sixteenth of them, and the next order below a thousandth.
+// 0.05: remainders are taken where rounding is below a sixteenth of them, and the next order
+// below a thousandth.
 void require_slope(const check::TaylorResult& result, double slope) {
   INFO(result.report());
   REQUIRE(result.slope);

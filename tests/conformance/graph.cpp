@@ -40,8 +40,7 @@ Call make_call(const Case& test, const Node& node, const Environment& values) {
 Tensors gradient_node(const Call& call, const Environment& values) {
   std::vector<Tensor> sources;
   for (const std::string& name : call.attributes.texts("xs")) sources.push_back(values.at(name));
-  // What `zs` lists takes part as a constant, which it is unless it also stands
-  // in xs.
+  // What `zs` lists takes part as a constant, which it is unless it also stands in xs.
   if (call.attributes.has("zs")) {
     for (const std::string& name : call.attributes.texts("zs")) (void)values.at(name);
   }

@@ -85,8 +85,7 @@ std::vector<fs::path> collect(const Arguments& arguments) {
   return files;
 }
 
-/// Exit status: 0 all passed or skipped, 1 a case failed, 2 a file could not be
-/// read.
+/// Exit status: 0 all passed or skipped, 1 a case failed, 2 a file could not be read.
 int run(const Arguments& arguments) {
   int counts[3] = {0, 0, 0};
   bool unreadable = false;

@@ -81,7 +81,8 @@ AttentionMask mask_of(const Call& call, const Operands& operands) {
   const std::int64_t right = call.attributes.integer("right_window_size", -1);
   if (causal) mask = mask & AttentionMask::causal();
   if (left >= 0 || right >= 0) mask = mask & AttentionMask::window(left, right);
-  // The first query follows the past; where lengths are given instead, the last one stands on the last key of its sample.
+  // The first query follows the past; where lengths are given instead, the last one stands on the last key
+  // of its sample.
   if (operands.lengths.defined() && !call.at(4).defined()) return mask;
   return mask.query_start(operands.past);
 }

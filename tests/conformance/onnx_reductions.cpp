@@ -25,9 +25,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Reduces over the given axes, or over all where there are none.
 using Reduce = std::function<Tensor(const Tensor&, const Shape&, bool)>;
 
-/// Without axes everything is reduced or, with noop_with_empty_axes, nothing:
-/// each element is then the sum of itself, for which an axis of size 1 is added
-/// and reduced.
+/// Without axes everything is reduced or, with noop_with_empty_axes, nothing: each element is then the sum of
+/// itself, for which an axis of size 1 is added and reduced.
 Operation reduction(const Reduce& function) {
   return [function](const Call& call) -> Tensors {
     const Tensor x = call.at(0);

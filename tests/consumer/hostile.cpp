@@ -1,4 +1,5 @@
-// A consumer with macros that many projects have, built with -ffast-math and a newer standard: heed's masks stay right.
+// A consumer with macros that many projects have, built with -ffast-math and a newer standard: heed's
+// masks stay right.
 #include <algorithm>
 #include <atomic>
 #include <bit>

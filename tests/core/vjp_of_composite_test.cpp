@@ -12,7 +12,8 @@ using test::mul;
 
 namespace {
 
-// y0 = a² b and y1 = e^a, the factor b being optional; the rule is the composite's. Counts the composite's runs.
+// y0 = a² b and y1 = e^a, the factor b being optional; the rule is the composite's. Counts
+// the composite's runs.
 int runs = 0;
 
 std::vector<Tensor> composed(std::span<const Tensor> x) {

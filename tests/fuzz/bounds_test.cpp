@@ -1,4 +1,5 @@
-// What a stranger's file may cost: no more memory than its tensors and 64 times its header, and less than a second.
+// What a stranger's file may cost: no more memory than its tensors and 64 times its header, and less
+// than a second.
 
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // File names, messages, streams' buffers: what does not depend on the file.
-constexpr std::int64_t kSlack = 64 << 10;
+constexpr std::int64_t slack = 64 << 10;
 
 struct Cost {
   bool taken = false;
@@ -102,7 +103,7 @@ TEST_CASE("a damaged file costs no more than 64 times its size", "[report-37][re
       const std::string bytes = damage(seed);
       const Cost cost = cost_of(reader, bytes, folder.path);
       CAPTURE(i, bytes);
-      CHECK(cost.bytes <= 64 * (static_cast<std::int64_t>(bytes.size()) + beside) + kSlack);
+      CHECK(cost.bytes <= 64 * (static_cast<std::int64_t>(bytes.size()) + beside) + slack);
       CHECK(cost.seconds < most_seconds());
     }
   }
@@ -119,7 +120,7 @@ TEST_CASE("hostile JSON costs no more than 64 times its size, and no second", "[
       CAPTURE(reader.name, kind);
       const Cost cost = cost_of(reader, wrapped ? with_length(json, json.size()) : json, folder.path);
       CHECK_FALSE(cost.taken);
-      if (counts_allocations()) CHECK(cost.bytes <= 64 * static_cast<std::int64_t>(json.size()) + kSlack);
+      if (counts_allocations()) CHECK(cost.bytes <= 64 * static_cast<std::int64_t>(json.size()) + slack);
       CHECK(cost.seconds < most_seconds());
     }
   }
@@ -129,9 +130,9 @@ TEST_CASE("reading whole files costs their tensors once", "[report-37]") {
   if (!counts_allocations()) return;
   const Folder folder;
   const fs::path path = folder.path / "file";
-  constexpr std::int64_t kRows = 700;
-  constexpr std::int64_t kColumns = 1000;
-  const heed::Tensor x = heed::ones({kRows, kColumns});
+  constexpr std::int64_t row_count = 700;
+  constexpr std::int64_t column_count = 1000;
+  const heed::Tensor x = heed::ones({row_count, column_count});
   const std::int64_t tensors = 2 * x.numel() * 4 * 9 / 8;  // the allocator's blocks waste up to an eighth
   // What `read` gives stays alive until the peak was seen.
   const auto cost = [](auto&& read) {
@@ -142,12 +143,12 @@ TEST_CASE("reading whole files costs their tensors once", "[report-37]") {
   };
 
   heed::io::write_safetensors(path, {{"a", x}, {"b", x}}, {});
-  CHECK(cost([&] { return heed::io::SafetensorsFile(path).load_all(); }) <= tensors + 64 * 200 + kSlack);
+  CHECK(cost([&] { return heed::io::SafetensorsFile(path).load_all(); }) <= tensors + 64 * 200 + slack);
 
   heed::train::Checkpoint checkpoint{.step = 1};
   checkpoint.put("model", {{"a", x}, {"b", x}});
   const fs::path json = heed::train::CheckpointFolder(folder.path / "run").save(checkpoint);
-  CHECK(cost([&] { return heed::train::load_checkpoint(json); }) <= tensors + 64 * 400 + kSlack);
+  CHECK(cost([&] { return heed::train::load_checkpoint(json); }) <= tensors + 64 * 400 + slack);
 
   for (const bool fortran_order : {false, true}) {
     heed::io::save_npy(path, x);
@@ -155,7 +156,7 @@ TEST_CASE("reading whole files costs their tensors once", "[report-37]") {
     const std::string word = "'fortran_order': False";
     if (fortran_order) bytes.replace(bytes.find(word), word.size(), "'fortran_order': True ");
     heed::io::write_file(path, bytes);
-    CHECK(cost([&] { return heed::io::load_npy(path); }) <= tensors / 2 + 64 * 128 + kSlack);
+    CHECK(cost([&] { return heed::io::load_npy(path); }) <= tensors / 2 + 64 * 128 + slack);
   }
 
   heed::Generator generator(1);
@@ -167,5 +168,5 @@ TEST_CASE("reading whole files costs their tensors once", "[report-37]") {
   const auto header =
       static_cast<std::int64_t>(heed::io::read_file(folder.path / "theirs" / "config.json").size()) + 4000;
   CHECK(cost([&] { return heed::lm::load_pretrained(folder.path / "theirs"); }) <=
-        weights + 64 * header + kSlack);
+        weights + 64 * header + slack);
 }

@@ -1,5 +1,5 @@
-// Binary operations on random pairs of shapes that broadcast, in random layouts, against loops; the gradients too, which
-// are summed to the operands' shapes.
+// Binary operations on random pairs of shapes that broadcast, in random layouts, against loops; the gradients
+// too, which are summed to the operands' shapes.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -70,8 +70,8 @@ const Layout layouts[] = {
     {"backwards", backwards},
     {"column-major", [](const Tensor& x) { return x.rank() < 2 ? x : transpose(dense(transpose(x))); }}};
 
-// Shapes of the two operands and of the result, from the steps: the first says operation, dtype and layouts, each other
-// one is an axis, from the last to the first.
+// Shapes of the two operands and of the result, from the steps: the first says operation, dtype and layouts,
+// each other one is an axis, from the last to the first.
 struct Pair {
   Shape a, b, result;
 };
@@ -132,7 +132,8 @@ fuzz::Outcome try_pair(const fuzz::Program& program) {
   const auto z = to_array(b).values;
   std::vector<double> wanted;
   for (std::size_t i = 0; i < at_a.size(); ++i) wanted.push_back(op.f(x[index(at_a[i])], z[index(at_b[i])]));
-  // Some 5000 roundings of f64; of f32 32 for the power, times sums of at most 125 terms that are added up in double.
+  // Some 5000 roundings of f64; of f32 32 for the power, times sums of at most 125 terms that are added
+  // up in double.
   const double tolerance = dtype == DType::f64 ? 1e-12 : 1e-5;
   std::string failure = difference("the value", y, shapes.result, wanted, tolerance);
   if (!failure.empty() || op.by_a == nullptr) return {text.str(), failure};

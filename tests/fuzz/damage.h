@@ -5,7 +5,8 @@
 
 namespace heed::test::fuzz {
 
-/// Damages files as accidents and strangers would: flips, cuts, repeats, odd pieces, and numbers in place of numbers.
+/// Damages files as accidents and strangers would: flips, cuts, repeats, odd pieces, and numbers in
+/// place of numbers.
 class Damage {
  public:
   explicit Damage(unsigned seed) : random_(seed) {}

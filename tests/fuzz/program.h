@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-// Random programs for the fuzzers. A program is a list of steps, a step a few numbers that are read against what stands
-// before it (modulo a count, say), so that any numbers make a legal program: leaving out steps of a failing one leaves a
-// program, and it can be made as small as the failure allows.
+// Random programs for the fuzzers. A program is a list of steps, a step a few numbers that are read against
+// what stands before it (modulo a count, say), so that any numbers make a legal program: leaving out steps of
+// a failing one leaves a program, and it can be made as small as the failure allows.
 namespace heed::test::fuzz {
 
 struct Step {
@@ -35,8 +35,9 @@ Program smallest(Program program, const Trial& trial);
 /// `usual`, times HEED_LONG_TESTS where that is set.
 std::uint64_t rounds(std::uint64_t usual);
 
-/// Tries programs of 1 to `most_steps` steps, one for each seed from 1 to rounds(usual); with HEED_FUZZ_SEED=n that seed
-/// alone. Of the first that fails, seed and smallest form are printed and the test fails.
+/// Tries programs of 1 to `most_steps` steps, one for each seed from 1 to rounds(usual); with
+/// HEED_FUZZ_SEED=n that seed alone. Of the first that fails, seed and smallest form are printed and
+/// the test fails.
 void run(std::uint64_t usual, std::size_t most_steps, const Trial& trial);
 
 }  // namespace heed::test::fuzz

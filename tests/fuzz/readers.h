@@ -6,8 +6,8 @@
 
 namespace heed::test::fuzz {
 
-/// One kind of file that heed reads, for fuzzers: tests/fuzz/readers_test.cpp damages valid files by rule, tests/fuzz_readers
-/// lets libFuzzer do it.
+/// One kind of file that heed reads, for fuzzers: tests/fuzz/readers_test.cpp damages valid files by rule,
+/// tests/fuzz_readers lets libFuzzer do it.
 struct Reader {
   const char* name;
   /// A valid file. `folder` is for what writing it takes.

@@ -1,4 +1,5 @@
-// Every kind of file that heed reads, damaged some thousand times: it is refused by an error that names the file, or is whole.
+// Every kind of file that heed reads, damaged some thousand times: it is refused by an error that names the
+// file, or is whole.
 
 #include "readers.h"
 

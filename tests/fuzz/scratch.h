@@ -8,7 +8,8 @@
 
 namespace heed::test::fuzz {
 
-/// A folder of this process for as long as it lives, in memory where there is such a place: thousands of files are written.
+/// A folder of this process for as long as it lives, in memory where there is such a place: thousands of
+/// files are written.
 struct Folder {
   std::filesystem::path path;
 

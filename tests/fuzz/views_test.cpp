@@ -1,4 +1,5 @@
-// Chains of view operations on a leaf against a map of indices: values after each step, and the gradient at the end.
+// Chains of view operations on a leaf against a map of indices: values after each step, and the gradient
+// at the end.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,5 +1,5 @@
-// libFuzzer's entry for every reader of tests/fuzz/readers.h. HEED_FUZZ_READER names the one to run; --list prints the names,
-// --seed DIR writes a valid file of each kind to DIR/<name>/valid.
+// libFuzzer's entry for every reader of tests/fuzz/readers.h. HEED_FUZZ_READER names the one to run; --list
+// prints the names, --seed DIR writes a valid file of each kind to DIR/<name>/valid.
 
 #include <algorithm>
 #include <cstdint>
@@ -69,8 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
-// Every other time libFuzzer's own mutation; else damage that knows what files hold, of this input or of the valid one, from
-// which blind mutations soon wander off.
+// Every other time libFuzzer's own mutation; else damage that knows what files hold, of this input or of
+// the valid one, from which blind mutations soon wander off.
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
                                                unsigned seed) {

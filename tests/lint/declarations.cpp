@@ -8,7 +8,7 @@
 namespace heed::lint {
 namespace {
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr std::size_t no_token = static_cast<std::size_t>(-1);
 
 /// The tokens of one declaration up to its body or end. Brackets are kept without contents: "()", "[]", "{}".
 using Head = std::vector<Token>;
@@ -19,8 +19,8 @@ bool is_one_of(const Token& token, const std::array<std::string_view, N>& words)
 }
 
 bool is_class_key(const Token& token) {
-  constexpr std::array<std::string_view, 4> kWords = {"class", "struct", "union", "enum"};
-  return is_one_of(token, kWords);
+  constexpr std::array<std::string_view, 4> class_words = {"class", "struct", "union", "enum"};
+  return is_one_of(token, class_words);
 }
 
 bool is_name(const Token& token) { return is_word(token.text.front()); }
@@ -29,7 +29,7 @@ std::size_t find(const Head& head, std::string_view text, std::size_t from = 0) 
   for (std::size_t i = from; i < head.size(); ++i) {
     if (head[i].text == text) return i;
   }
-  return kNone;
+  return no_token;
 }
 
 std::string joined(const Head& head, std::size_t from, std::size_t to) {
@@ -43,14 +43,14 @@ std::string joined(const Head& head, std::size_t from, std::size_t to) {
 
 /// The first parameter list: a "()" after a name, outside of template arguments and of no specifier.
 std::size_t parameter_list(const Head& head) {
-  constexpr std::array<std::string_view, 6> kOther = {"alignas",  "decltype", "__attribute__",
-                                                      "explicit", "requires", "noexcept"};
+  constexpr std::array<std::string_view, 6> other_words = {"alignas",  "decltype", "__attribute__",
+                                                           "explicit", "requires", "noexcept"};
   for (std::size_t i = 0; i + 1 < head.size(); ++i) {
     if (head[i].text == "<") i = after_angle(head, i) - 1;
     if (i + 1 >= head.size() || head[i + 1].text != "()") continue;
-    if ((is_name(head[i]) || head[i].text == ">") && !is_one_of(head[i], kOther)) return i + 1;
+    if ((is_name(head[i]) || head[i].text == ">") && !is_one_of(head[i], other_words)) return i + 1;
   }
-  return kNone;
+  return no_token;
 }
 
 /// Where the name of a function begins whose last word is at `last`: "Linear::forward", "Grid<T>::at".
@@ -74,10 +74,10 @@ std::size_t start_of_name(const Head& head, std::size_t last) {
   return begin;
 }
 
-/// The name of a class or enumeration whose last class key is at `key`; kNone if it has none, and for a
+/// The name of a class or enumeration whose last class key is at `key`; no_token if it has none, and for a
 /// specialisation of a template.
 std::size_t type_name(const Head& head, std::size_t key) {
-  std::size_t name = kNone;
+  std::size_t name = no_token;
   for (std::size_t i = key + 1; i < head.size(); ++i) {
     if (head[i].text == "alignas") {
       ++i;
@@ -86,15 +86,15 @@ std::size_t type_name(const Head& head, std::size_t key) {
     } else if (is_name(head[i])) {
       name = i;
     } else if (head[i].text != "[]") {
-      return kNone;
+      return no_token;
     }
   }
   return name;
 }
 
-/// The last class key outside of template arguments, or kNone.
+/// The last class key outside of template arguments, or no_token.
 std::size_t class_key(const Head& head) {
-  std::size_t key = kNone;
+  std::size_t key = no_token;
   for (std::size_t i = 0; i < head.size(); ++i) {
     if (head[i].text == "<") i = after_angle(head, i) - 1;
     if (i < head.size() && is_class_key(head[i])) key = i;
@@ -116,7 +116,7 @@ class Reader {
   /// A namespace, or a class with its place among what was found.
   struct Scope {
     std::string name;
-    std::size_t type = kNone;
+    std::size_t type = no_token;
     bool is_namespace = false;
   };
 
@@ -142,8 +142,8 @@ class Reader {
   }
 
   static bool is_access(const Token& token) {
-    constexpr std::array<std::string_view, 3> kWords = {"public", "private", "protected"};
-    return is_one_of(token, kWords);
+    constexpr std::array<std::string_view, 3> class_words = {"public", "private", "protected"};
+    return is_one_of(token, class_words);
   }
 
   void start_anew() {
@@ -162,13 +162,13 @@ class Reader {
   void open_brace() {
     const auto space = find(head_, "namespace");
     const auto key = class_key(head_);
-    const bool assigned = find(head_, "=") != kNone;
-    if (space != kNone) {
+    const bool assigned = find(head_, "=") != no_token;
+    if (space != no_token) {
       const std::string name = joined(head_, space + 1, head_.size());
-      open_scope({name.empty() ? "(anonymous)" : name, kNone, true});
+      open_scope({name.empty() ? "(anonymous)" : name, no_token, true});
     } else if (head_.size() == 2 && head_[0].text == "extern") {
-      open_scope({"", kNone, true});
-    } else if (key != kNone && !assigned && is_type_head(key)) {
+      open_scope({"", no_token, true});
+    } else if (key != no_token && !assigned && is_type_head(key)) {
       open_type(key);
     } else if (is_lambda()) {
       add_body(find(head_, "=") - 1);
@@ -184,25 +184,25 @@ class Reader {
   bool is_type_head(std::size_t key) const {
     const auto list = parameter_list(head_);
     const auto base = find(head_, ":", key);
-    return list == kNone || (base != kNone && base < list);
+    return list == no_token || (base != no_token && base < list);
   }
 
   /// `name = [captures] …` at namespace scope or in a class.
   bool is_lambda() const {
     const auto assigned = find(head_, "=");
-    return assigned != kNone && assigned > 0 && assigned + 1 < head_.size() &&
+    return assigned != no_token && assigned > 0 && assigned + 1 < head_.size() &&
            head_[assigned + 1].text == "[]";
   }
 
   bool is_function_body(bool assigned) const {
     const auto list = parameter_list(head_);
-    if (list == kNone || (assigned && find(head_, "=") < list)) return false;
+    if (list == no_token || (assigned && find(head_, "=") < list)) return false;
     // `requires (T t) { … }` is an expression.
     if (head_.back().text == "requires") return false;
     if (head_.back().text == "()" && head_.size() > 1 && head_[head_.size() - 2].text == "requires")
       return false;
     // After the colon of a constructor, a brace behind a name is the initialiser of that member.
-    return find(head_, ":", list) == kNone || !(is_name(head_.back()) || head_.back().text == ">");
+    return find(head_, ":", list) == no_token || !(is_name(head_.back()) || head_.back().text == ">");
   }
 
   void open_scope(Scope scope) {
@@ -213,19 +213,19 @@ class Reader {
 
   void open_type(std::size_t key) {
     const auto name = type_name(head_, key);
-    std::size_t type = kNone;
-    if (name != kNone) {
+    std::size_t type = no_token;
+    if (name != no_token) {
       type = found_.size();
       add(Declaration::Kind::type, name, name);
       found_.back().is_defined = true;
     }
     const bool is_enum = head_[key].text == "enum" || (key > 0 && head_[key - 1].text == "enum");
     if (!is_enum) {
-      open_scope({name == kNone ? "" : head_[name].text, type, false});
+      open_scope({name == no_token ? "" : head_[name].text, type, false});
       return;
     }
     at_ = after_bracket(tokens_, at_);
-    if (type != kNone) found_[type].last_line = tokens_[at_ - 1].line;
+    if (type != no_token) found_[type].last_line = tokens_[at_ - 1].line;
     start_anew();
   }
 
@@ -239,7 +239,7 @@ class Reader {
 
   void close_scope() {
     if (!scopes_.empty()) {
-      if (scopes_.back().type != kNone) found_[scopes_.back().type].last_line = tokens_[at_].line;
+      if (scopes_.back().type != no_token) found_[scopes_.back().type].last_line = tokens_[at_].line;
       scopes_.pop_back();
     }
     start_anew();
@@ -254,11 +254,11 @@ class Reader {
 
   /// A declaration without a body.
   void read_statement() {
-    constexpr std::array<std::string_view, 6> kOther = {"friend", "static_assert", "namespace",
-                                                        "extern", "concept",       "template"};
+    constexpr std::array<std::string_view, 6> other_words = {"friend", "static_assert", "namespace",
+                                                             "extern", "concept",       "template"};
     const Token& first = head_[0];
     const auto assigned = std::min(find(head_, "="), head_.size());
-    if (is_one_of(first, kOther) || is_lambda()) return;
+    if (is_one_of(first, other_words) || is_lambda()) return;
     if (first.text == "using") {
       if (assigned == 2 && head_.size() > 3) add(Declaration::Kind::type, 1, 1);
       return;
@@ -268,14 +268,14 @@ class Reader {
       return;
     }
     const auto list = parameter_list(head_);
-    if (list != kNone && list < assigned) {
+    if (list != no_token && list < assigned) {
       const auto begin = start_of_name(head_, list - 1);
       if (begin > 0 || in_class()) add(Declaration::Kind::function, begin, list - 1);
       return;
     }
     const auto key = class_key(head_);
-    const auto name = key == kNone ? kNone : type_name(head_, key);
-    if (name != kNone) {
+    const auto name = key == no_token ? no_token : type_name(head_, key);
+    if (name != no_token) {
       if (name == key + 1 || head_[key + 1].text == "class") add(Declaration::Kind::type, name, name);
     } else if (assigned > 1 && assigned < head_.size() && is_name(head_[assigned - 1])) {
       add(Declaration::Kind::variable, assigned - 1, assigned - 1);

@@ -10,12 +10,12 @@ namespace {
 
 /// The path of an included file, "" if it lies outside of the tree.
 std::string resolved(const SourceFile& file, const Include& include, const std::set<std::string>& known) {
-  constexpr std::string_view kHeed = "heed/";
+  constexpr std::string_view heed_prefix = "heed/";
   std::string path = include.target;
   if (include.quoted) {
     path = (std::filesystem::path(file.path).parent_path() / path).lexically_normal().generic_string();
-  } else if (path.starts_with(kHeed)) {
-    path = path.substr(kHeed.size());
+  } else if (path.starts_with(heed_prefix)) {
+    path = path.substr(heed_prefix.size());
   }
   return known.count(path) == 1 ? path : "";
 }

@@ -9,9 +9,9 @@
 namespace heed::lint {
 namespace {
 
-constexpr std::string_view kHeed = "heed/";
-constexpr std::string_view kKernels = "ops/kernels/";
-constexpr std::string_view kAttentionKernels = "ops/attention/kernels/";
+constexpr std::string_view heed_prefix = "heed/";
+constexpr std::string_view kernel_folder = "ops/kernels/";
+constexpr std::string_view attention_kernel_folder = "ops/attention/kernels/";
 
 std::string at(const SourceFile& file, int line, const std::string& reason) {
   return file.path + ":" + std::to_string(line) + ": " + reason;
@@ -45,16 +45,16 @@ bool may_include(const std::string& room, const std::string& other) {
 
 /// Standard headers that every program which includes heed would pay for, each with a tenth of a second.
 bool slow_to_compile(std::string_view target) {
-  constexpr std::array<std::string_view, 11> kNames = {"chrono",  "filesystem", "fstream", "future",
-                                                       "iomanip", "iostream",   "random",  "ranges",
-                                                       "regex",   "sstream",    "thread"};
-  return std::find(kNames.begin(), kNames.end(), target) != kNames.end();
+  constexpr std::array<std::string_view, 11> slow_names = {"chrono",  "filesystem", "fstream", "future",
+                                                           "iomanip", "iostream",   "random",  "ranges",
+                                                           "regex",   "sstream",    "thread"};
+  return std::find(slow_names.begin(), slow_names.end(), target) != slow_names.end();
 }
 
 /// The headers of core that know neither tensors nor the tape; open to kernels.
 bool open_to_kernels(std::string_view path) {
-  constexpr std::array<std::string_view, 2> kNames = {"core/error.h", "core/parallel.h"};
-  return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
+  constexpr std::array<std::string_view, 2> slow_names = {"core/error.h", "core/parallel.h"};
+  return std::find(slow_names.begin(), slow_names.end(), path) != slow_names.end();
 }
 
 std::string layer_fault(const SourceFile& file, std::string_view target) {
@@ -77,17 +77,17 @@ struct Place {
 };
 
 const std::vector<Place>& places() {
-  constexpr std::size_t kAny = 1000000;
+  constexpr std::size_t any_number = 1000000;
   static const std::vector<Place> table = {
-      {"cblas", {kKernels}, 1},
+      {"cblas", {kernel_folder}, 1},
       {"mpi.h", {"train/distributed/"}, 1},
       {"pcre2.h", {"text/"}, 1},
-      {"hwy/", {kKernels, kAttentionKernels}, kAny},
-      {"omp.h", {"core/parallel", kKernels, kAttentionKernels, "tests/", "bench/"}, kAny},
-      {"nlohmann/", {"io/", "text/", "lm/", "check/", "train/", "app/", "tests/", "bench/"}, kAny},
-      {"CLI/", {"app/"}, kAny},
-      {"catch2/", {"tests/"}, kAny},
-      {"benchmark/", {"bench/"}, kAny},
+      {"hwy/", {kernel_folder, attention_kernel_folder}, any_number},
+      {"omp.h", {"core/parallel", kernel_folder, attention_kernel_folder, "tests/", "bench/"}, any_number},
+      {"nlohmann/", {"io/", "text/", "lm/", "check/", "train/", "app/", "tests/", "bench/"}, any_number},
+      {"CLI/", {"app/"}, any_number},
+      {"catch2/", {"tests/"}, any_number},
+      {"benchmark/", {"bench/"}, any_number},
   };
   return table;
 }
@@ -141,8 +141,8 @@ Findings check_layers(const Tree& tree) {
     for (const auto& include : includes_of(file)) {
       if (include.quoted)
         findings.push_back(at(file, include.line, "write <heed/...> instead of \"" + include.target + "\""));
-      if (!include.target.starts_with(kHeed)) continue;
-      const auto fault = layer_fault(file, std::string_view(include.target).substr(kHeed.size()));
+      if (!include.target.starts_with(heed_prefix)) continue;
+      const auto fault = layer_fault(file, std::string_view(include.target).substr(heed_prefix.size()));
       if (!fault.empty()) findings.push_back(at(file, include.line, fault + " (<" + include.target + ">)"));
     }
   }
@@ -167,7 +167,7 @@ Findings check_third_parties(const Tree& tree) {
     for (const auto& line : lines_of(file.text)) {
       ++number;
       if (squeezed(line).starts_with("#pragma omp") &&
-          !lies_in(file.path, {"core/parallel", kKernels, kAttentionKernels, "tests/"})) {
+          !lies_in(file.path, {"core/parallel", kernel_folder, attention_kernel_folder, "tests/"})) {
         findings.push_back(at(file, number, "OpenMP outside of core/parallel and the kernels"));
       }
     }
@@ -186,7 +186,7 @@ Findings check_public_headers(const Tree& tree) {
   for (const auto& file : tree) {
     if (!is_public_header(file.path)) continue;
     for (const auto& include : includes_of(file)) {
-      if (!include.target.starts_with(kHeed) && !is_standard(include.target)) {
+      if (!include.target.starts_with(heed_prefix) && !is_standard(include.target)) {
         findings.push_back(at(file, include.line, "a public header includes <" + include.target + ">"));
       }
       if (slow_to_compile(include.target)) {

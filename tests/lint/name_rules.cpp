@@ -78,7 +78,9 @@ Findings check_namespaces(const Tree& tree) {
   for (const auto& file : tree) {
     if (!in_library(file.path) || !file.path.ends_with(".h")) continue;
     for (const auto& one : declarations_of(file.text)) {
-      if (belongs(one, file.path)) continue;
+      // A forward declaration names what another header declares.
+      const bool forward = one.kind == Declaration::Kind::type && !one.is_defined;
+      if (forward || belongs(one, file.path)) continue;
       findings.push_back(at(file, one.line,
                             one.name + " lies in " + (one.scope.empty() ? "no namespace" : one.scope) +
                                 ", not in " + namespace_of(file.path)));

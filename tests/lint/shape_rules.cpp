@@ -10,11 +10,11 @@
 namespace heed::lint {
 namespace {
 
-constexpr int kMostLines = 40;
-constexpr int kMostKernelLines = 60;
-constexpr std::size_t kMostColumns = 110;
+constexpr int most_lines = 40;
+constexpr int most_kernel_lines = 60;
+constexpr std::size_t most_columns = 110;
 /// A sentence breaks because its line is full, which no shorter line is.
-constexpr std::size_t kFullLine = 80;
+constexpr std::size_t full_line = 80;
 
 std::string at(const SourceFile& file, int line, const std::string& reason) {
   return file.path + ":" + std::to_string(line) + ": " + reason;
@@ -54,13 +54,13 @@ std::size_t count_words(std::string_view text) {
 }
 
 bool ends_sentence(std::string_view words) {
-  constexpr std::string_view kMarks = ".:;!?";
-  return !words.empty() && kMarks.find(words.back()) != std::string_view::npos;
+  constexpr std::string_view end_marks = ".:;!?";
+  return !words.empty() && end_marks.find(words.back()) != std::string_view::npos;
 }
 
 /// The last word or two of a sentence that began on the full line above.
 bool is_orphan(const std::vector<std::string>& lines, std::size_t i) {
-  if (i == 0 || columns_of(lines[i - 1]) < kFullLine) return false;
+  if (i == 0 || columns_of(lines[i - 1]) < full_line) return false;
   const auto words = words_of_comment(lines[i]);
   const auto above = words_of_comment(lines[i - 1]);
   if (words.empty() || above.empty() || ends_sentence(above) || count_words(words) > 2) return false;
@@ -87,7 +87,7 @@ Findings check_function_lengths(const Tree& tree) {
       findings.push_back(at(file, 1, "braces do not match, so where functions end cannot be told"));
       continue;
     }
-    const int most = in_kernels(file.path) ? kMostKernelLines : kMostLines;
+    const int most = in_kernels(file.path) ? most_kernel_lines : most_lines;
     for (const auto& one : declarations_of(file.text)) {
       const int lines = one.last_line - one.first_line + 1;
       if (one.kind != Declaration::Kind::function || lines <= most) continue;
@@ -108,10 +108,10 @@ Findings check_line_lengths(const Tree& tree) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const int number = static_cast<int>(i) + 1;
       const auto columns = columns_of(lines[i]);
-      if (columns > kMostColumns && comment_of(lines[i], code[i])) {
+      if (columns > most_columns && comment_of(lines[i], code[i])) {
         findings.push_back(at(file, number,
                               "a comment of " + std::to_string(columns) + " columns; break at " +
-                                  std::to_string(kMostColumns)));
+                                  std::to_string(most_columns)));
       }
       if (is_orphan(lines, i)) {
         findings.push_back(at(file, number,

@@ -11,13 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 10> kLibraryRooms = {"numeric", "core", "ops", "nn",    "optim",
+constexpr std::array<std::string_view, 10> library_rooms = {"numeric", "core", "ops", "nn",    "optim",
                                                             "io",      "text", "lm",  "check", "train"};
-constexpr std::array<std::string_view, 4> kInnerRooms = {"ops/attention", "ops/kernels", "train/report",
+constexpr std::array<std::string_view, 4> inner_rooms = {"ops/attention", "ops/kernels", "train/report",
                                                          "train/distributed"};
-constexpr std::array<std::string_view, 16> kFolders = {
-    "numeric", "core",  "ops", "nn",    "optim",    "io",    "text",  "lm",
-    "check",   "train", "app", "tests", "examples", "bench", "cmake", ".ci"};
+constexpr std::array<std::string_view, 16> folders = {"numeric",  "core",  "ops",   "nn",    "optim", "io",
+                                                      "text",     "lm",    "check", "train", "app",   "tests",
+                                                      "examples", "bench", "cmake", ".ci"};
 
 bool is_text_source(const fs::path& path) {
   const std::string extension = path.extension().string();
@@ -39,7 +39,7 @@ std::vector<SourceFile> read_tree(const std::string& root) {
     if (entry.is_regular_file() && is_text_source(entry.path()))
       files.push_back(read_file(root, entry.path()));
   }
-  for (const auto folder : kFolders) {
+  for (const auto folder : folders) {
     const fs::path start = fs::path(root) / folder;
     if (!fs::exists(start)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(start)) {
@@ -79,7 +79,7 @@ std::vector<Include> includes_of(const SourceFile& file) {
 std::string room_of(std::string_view path) {
   const auto slash = path.find('/');
   if (slash == std::string_view::npos) return "";
-  for (const auto room : kInnerRooms) {
+  for (const auto room : inner_rooms) {
     if (path.starts_with(room) && path.substr(room.size()).starts_with('/')) return std::string(room);
   }
   return std::string(path.substr(0, slash));
@@ -94,8 +94,8 @@ bool in_kernels(std::string_view path) {
 bool is_cpp(const SourceFile& file) { return file.path.ends_with(".h") || file.path.ends_with(".cpp"); }
 
 bool in_library(std::string_view path) {
-  return std::find(kLibraryRooms.begin(), kLibraryRooms.end(), outer_room(room_of(path))) !=
-         kLibraryRooms.end();
+  return std::find(library_rooms.begin(), library_rooms.end(), outer_room(room_of(path))) !=
+         library_rooms.end();
 }
 
 bool is_public_header(std::string_view path) {

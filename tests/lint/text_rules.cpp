@@ -9,7 +9,7 @@
 namespace heed::lint {
 namespace {
 
-constexpr std::size_t kMostLines = 500;
+constexpr std::size_t most_lines = 500;
 
 std::string header_path(const ExportedOp& op) { return "ops/" + op.header + ".h"; }
 
@@ -44,10 +44,10 @@ std::string doc_of_paragraph(const std::vector<std::string>& lines, int line) {
 
 /// The parts of a contract that `doc` lacks, as one readable list.
 std::string missing_parts(const std::string& doc) {
-  constexpr std::array<std::string_view, 6> kParts = {"Shapes", "DTypes", "Gradient",
-                                                      "Order",  "Saves",  "Throws"};
+  constexpr std::array<std::string_view, 6> contract_parts = {"Shapes", "DTypes", "Gradient",
+                                                              "Order",  "Saves",  "Throws"};
   std::string missing;
-  for (const auto part : kParts) {
+  for (const auto part : contract_parts) {
     if (doc.find(part) == std::string::npos) missing += (missing.empty() ? "" : ", ") + std::string(part);
   }
   return missing;
@@ -75,9 +75,9 @@ Findings check_sizes(const Tree& tree) {
   Findings findings;
   for (const auto& file : tree) {
     const auto count = lines_of(file.text).size();
-    if (count > kMostLines) {
+    if (count > most_lines) {
       findings.push_back(file.path + ":1: " + std::to_string(count) + " lines; split at " +
-                         std::to_string(kMostLines));
+                         std::to_string(most_lines));
     }
   }
   return findings;

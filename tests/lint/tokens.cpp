@@ -51,7 +51,7 @@ bool opens_raw_literal(const std::string& text, std::size_t i) {
 
 /// The end of the token that begins at `begin`.
 std::size_t end_of_token(std::string_view code, std::size_t begin) {
-  constexpr std::array<std::string_view, 3> kLong = {"::", "->", "..."};
+  constexpr std::array<std::string_view, 3> long_marks = {"::", "->", "..."};
   const char first = code[begin];
   if (is_word(first)) {
     const bool number = first >= '0' && first <= '9';
@@ -60,7 +60,7 @@ std::size_t end_of_token(std::string_view code, std::size_t begin) {
     return end;
   }
   if (first == '"' || first == '\'') return std::min(code.find(first, begin + 1), code.size() - 1) + 1;
-  for (const auto mark : kLong) {
+  for (const auto mark : long_marks) {
     if (code.substr(begin).starts_with(mark)) return begin + mark.size();
   }
   return begin + 1;

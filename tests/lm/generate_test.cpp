@@ -29,8 +29,8 @@ heed::nn::CausalLM small_model(std::int64_t context = 16) {
   return model;
 }
 
-// Text without a cache: the whole window through the model, each time. `least_gap` is by how much the likeliest token
-// led at the closest call.
+// Text without a cache: the whole window through the model, each time. `least_gap` is by how much the
+// likeliest token led at the closest call.
 Ids without_cache(const heed::nn::CausalLM& model, Ids tokens, int count, double& least_gap) {
   const heed::NoGrad guard;
   const auto context = static_cast<std::size_t>(model.options().context);

@@ -1,4 +1,5 @@
-// Models that others wrote: logits and text against PyTorch's (tests/fixtures/make_pretrained.py), export, refusals.
+// Models that others wrote: logits and text against PyTorch's
+// (tests/fixtures/make_pretrained.py), export, refusals.
 
 #include <filesystem>
 #include <string>
@@ -33,7 +34,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const fs::path kFixtures = fs::path(HEED_SOURCE_DIR) / "tests" / "fixtures";
+const fs::path fixtures = fs::path(HEED_SOURCE_DIR) / "tests" / "fixtures";
 
 // A folder to write in, removed at the end of the test.
 struct Folder {
@@ -46,7 +47,7 @@ struct Folder {
   // A copy of a fixture to damage.
   fs::path copy(const std::string& name) const {
     fs::remove_all(path / name);
-    fs::copy(kFixtures / name, path / name);
+    fs::copy(fixtures / name, path / name);
     fs::permissions(path / name, fs::perms::owner_all, fs::perm_options::add);
     return path / name;
   }
@@ -104,11 +105,11 @@ TEST_CASE("models of PyTorch's side give its logits and its greedy text") {
     heed::DrawLog draws;
     const CausalLM model = [&] {
       const heed::RecordDraws record(draws);
-      return load_pretrained(kFixtures / name);
+      return load_pretrained(fixtures / name);
     }();
     CHECK(draws.empty());
     CHECK_FALSE(model.training());
-    const heed::io::SafetensorsFile reference(kFixtures / name / "reference.safetensors");
+    const heed::io::SafetensorsFile reference(fixtures / name / "reference.safetensors");
     const Tensor prompt = reference.load("prompt");
     const auto expected = reference.load("logits").to_vector<float>();
     const heed::NoGrad guard;
@@ -128,9 +129,9 @@ TEST_CASE("exported back, tensors have the bytes they came with") {
   const Folder folder;
   const auto back = [&](const std::string& name, WeightFormat format, std::uint64_t shard_bytes) {
     const fs::path out = folder.path / (name + std::to_string(shard_bytes));
-    save_pretrained(out, load_pretrained(kFixtures / name), {.format = format, .shard_bytes = shard_bytes});
-    CHECK(contents(out) == contents(kFixtures / name));
-    CHECK(logits_of(load_pretrained(out)) == logits_of(load_pretrained(kFixtures / name)));
+    save_pretrained(out, load_pretrained(fixtures / name), {.format = format, .shard_bytes = shard_bytes});
+    CHECK(contents(out) == contents(fixtures / name));
+    CHECK(logits_of(load_pretrained(out)) == logits_of(load_pretrained(fixtures / name)));
     return out;
   };
   back("gpt2", WeightFormat::gpt2, 0);
@@ -140,11 +141,11 @@ TEST_CASE("exported back, tensors have the bytes they came with") {
   CHECK_FALSE(fs::exists(shards / "model.safetensors"));
   const Json index = Json::parse(heed::io::read_file(shards / "model.safetensors.index.json"));
   CHECK(index["metadata"] ==
-        Json::parse(heed::io::read_file(kFixtures / "llama" / "model.safetensors.index.json"))["metadata"]);
+        Json::parse(heed::io::read_file(fixtures / "llama" / "model.safetensors.index.json"))["metadata"]);
   CHECK(fs::file_size(shards / "model-00001-of-00003.safetensors") > 30'000);
   // What the configuration says comes back too.
   for (const std::string name : {"gpt2", "llama"}) {
-    const Json was = Json::parse(heed::io::read_file(kFixtures / name / "config.json"));
+    const Json was = Json::parse(heed::io::read_file(fixtures / name / "config.json"));
     const Json is = Json::parse(heed::io::read_file(folder.path / (name + "0") / "config.json"));
     for (const auto& [key, value] : was.items()) {
       CAPTURE(key);
@@ -323,7 +324,7 @@ TEST_CASE("a model that a format cannot say is not written") {
 
 TEST_CASE("a folder of another program is a language model with its tokenizer") {
   const Folder folder;
-  const auto lm = heed::lm::load_language_model(kFixtures / "gpt2");
+  const auto lm = heed::lm::load_language_model(fixtures / "gpt2");
   CHECK(lm.tokenizer->vocab_size() == 96);
   heed::lm::save_language_model(folder.path, lm.model, *lm.tokenizer);
   const auto own = heed::lm::load_language_model(folder.path);

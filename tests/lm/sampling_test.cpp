@@ -16,7 +16,7 @@ using heed::lm::sample_token;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double inf = std::numeric_limits<double>::infinity();
 
 std::vector<int> histogram(const Tensor& logits, const heed::lm::SamplingOptions& options, int draws) {
   Generator generator(5);
@@ -37,18 +37,18 @@ std::string kept(const Tensor& logits, const heed::lm::SamplingOptions& options)
   return tokens;
 }
 
-const Tensor kFour = heed::tensor({std::log(0.45), std::log(0.25), std::log(0.2), std::log(0.1)});
+const Tensor four = heed::tensor({std::log(0.45), std::log(0.25), std::log(0.2), std::log(0.1)});
 
 }  // namespace
 
 TEST_CASE("temperature 0 takes the first of the largest", "[report-45]") {
   Generator generator(1);
   CHECK(sample_token(heed::tensor({1.f, 3.f, 3.f, 2.f}), {.temperature = 0}, generator) == 1);
-  CHECK(sample_token(heed::tensor({1.0, 3.0, kInf}), {.temperature = 0}, generator) == 2);
+  CHECK(sample_token(heed::tensor({1.0, 3.0, inf}), {.temperature = 0}, generator) == 2);
 }
 
 TEST_CASE("tiny temperatures and top-k 1 are greedy without NaN", "[report-45]") {
-  const Tensor logits = heed::tensor({1.0, 3.0, 2.999, -kInf});
+  const Tensor logits = heed::tensor({1.0, 3.0, 2.999, -inf});
   for (const heed::lm::SamplingOptions options :
        {heed::lm::SamplingOptions{.temperature = 1e-4}, heed::lm::SamplingOptions{.temperature = 1e-30},
         heed::lm::SamplingOptions{.temperature = 1, .top_k = 1}}) {
@@ -57,7 +57,7 @@ TEST_CASE("tiny temperatures and top-k 1 are greedy without NaN", "[report-45]")
 }
 
 TEST_CASE("tokens are drawn with their probabilities", "[report-46]") {
-  const Tensor logits = heed::tensor({std::log(0.5), -kInf, std::log(0.3), std::log(0.2)});
+  const Tensor logits = heed::tensor({std::log(0.5), -inf, std::log(0.3), std::log(0.2)});
   const auto counts = histogram(logits, {}, 10000);
   CHECK(counts[1] == 0);  // probability zero is never drawn
   // 10 000 draws: the deviation of a count is at most 50
@@ -84,7 +84,7 @@ TEST_CASE("what cannot be sampled is refused", "[report-45]") {
                     Contains("a logit is NaN, that of token 1"));
   CHECK_THROWS_WITH(sample_token(heed::tensor({1.0, std::nan("")}), {.temperature = 0}, generator),
                     Contains("a logit is NaN"));
-  CHECK_THROWS_AS(sample_token(heed::tensor({-kInf, -kInf}), {}, generator), heed::ValueError);
+  CHECK_THROWS_AS(sample_token(heed::tensor({-inf, -inf}), {}, generator), heed::ValueError);
   CHECK_THROWS_AS(sample_token(heed::zeros({0}), {}, generator), heed::ValueError);
   CHECK_THROWS_AS(sample_token(heed::zeros({1, 2}), {}, generator), heed::ShapeError);
   CHECK_THROWS_AS(sample_token(fine, {.temperature = -1}, generator), heed::ValueError);
@@ -96,7 +96,7 @@ TEST_CASE("what cannot be sampled is refused", "[report-45]") {
                                                {.min_p = 2},
                                                {.min_p = -1},
                                                {.repetition_penalty = 0},
-                                               {.repetition_penalty = kInf}}) {
+                                               {.repetition_penalty = inf}}) {
     CHECK_THROWS_AS(sample_token(fine, bad, generator), heed::ValueError);
   }
   const std::vector<std::int64_t> outside = {0, 2};
@@ -104,24 +104,24 @@ TEST_CASE("what cannot be sampled is refused", "[report-45]") {
 }
 
 TEST_CASE("top-p keeps the token that crosses the limit", "[report-46]") {
-  CHECK(kept(kFour, {.top_p = 0.3}) == "0");
-  CHECK(kept(kFour, {.top_p = 0.6}) == "01");
-  CHECK(kept(kFour, {.top_p = 0.8}) == "012");
-  CHECK(kept(kFour, {.top_p = 1}) == "0123");
-  CHECK(kept(kFour, {.top_p = 0}) == "0");
-  CHECK(kept(kFour, {.top_p = 1e-8}) == "0");
+  CHECK(kept(four, {.top_p = 0.3}) == "0");
+  CHECK(kept(four, {.top_p = 0.6}) == "01");
+  CHECK(kept(four, {.top_p = 0.8}) == "012");
+  CHECK(kept(four, {.top_p = 1}) == "0123");
+  CHECK(kept(four, {.top_p = 0}) == "0");
+  CHECK(kept(four, {.top_p = 1e-8}) == "0");
   // of what top-k keeps, .45 and .25, the first has .643
-  CHECK(kept(kFour, {.top_k = 2, .top_p = 0.64}) == "0");
-  CHECK(kept(kFour, {.top_k = 2, .top_p = 0.65}) == "01");
+  CHECK(kept(four, {.top_k = 2, .top_p = 0.64}) == "0");
+  CHECK(kept(four, {.top_k = 2, .top_p = 0.65}) == "01");
   // equal ones in the order of their numbers
   CHECK(kept(heed::tensor({0.0, 1.0, 1.0, 1.0}), {.top_p = 0.5}) == "12");
 }
 
 TEST_CASE("min-p is a share of the likeliest") {
-  CHECK(kept(kFour, {.min_p = 0.5}) == "01");
-  CHECK(kept(kFour, {.min_p = 0.4}) == "012");
-  CHECK(kept(kFour, {.min_p = 1}) == "0");
-  CHECK(kept(kFour, {.min_p = 0}) == "0123");
+  CHECK(kept(four, {.min_p = 0.5}) == "01");
+  CHECK(kept(four, {.min_p = 0.4}) == "012");
+  CHECK(kept(four, {.min_p = 1}) == "0");
+  CHECK(kept(four, {.min_p = 0}) == "0123");
 }
 
 TEST_CASE("the repetition penalty makes seen tokens less likely, whatever their sign") {

@@ -29,25 +29,25 @@ using Tokens = std::vector<std::int64_t>;
 constexpr std::int64_t context = 16;
 constexpr std::int64_t vocabulary = 11;
 
-constexpr CausalLMOptions kGpt = {
+constexpr CausalLMOptions gpt_options = {
     .vocab_size = vocabulary, .context = context, .num_layers = 2, .num_heads = 2, .embed_dim = 8};
-constexpr CausalLMOptions kLlama = {.vocab_size = vocabulary,
-                                    .context = context,
-                                    .num_layers = 2,
-                                    .num_heads = 4,
-                                    .embed_dim = 16,
-                                    .bias = false,
-                                    .num_kv_heads = 2,
-                                    .hidden_dim = 24,
-                                    .rope = heed::RopeOptions{},
-                                    .activation = heed::nn::Activation::silu,
-                                    .gated = true,
-                                    .norm = heed::nn::NormKind::rms,
-                                    .norm_epsilon = 1e-6,
-                                    .tied = false};
+constexpr CausalLMOptions llama_options = {.vocab_size = vocabulary,
+                                           .context = context,
+                                           .num_layers = 2,
+                                           .num_heads = 4,
+                                           .embed_dim = 16,
+                                           .bias = false,
+                                           .num_kv_heads = 2,
+                                           .hidden_dim = 24,
+                                           .rope = heed::RopeOptions{},
+                                           .activation = heed::nn::Activation::silu,
+                                           .gated = true,
+                                           .norm = heed::nn::NormKind::rms,
+                                           .norm_epsilon = 1e-6,
+                                           .tied = false};
 
 // In evaluation, with weights wide enough that the logits differ.
-CausalLM model_of(DType dtype, const CausalLMOptions& options = kGpt) {
+CausalLM model_of(DType dtype, const CausalLMOptions& options = gpt_options) {
   Generator generator(1);
   CausalLM model(options, generator);
   model.to(dtype);
@@ -122,8 +122,10 @@ Tokens prompt_of(std::size_t length) {
 
 TEST_CASE("greedy text is the same with and without caches, past the context too", "[report-47][report-48]") {
   const NoGrad guard;
-  for (const auto& [dtype, options] :
-       {std::pair(DType::f32, kGpt), {DType::f64, kGpt}, {DType::f32, kLlama}, {DType::f64, kLlama}}) {
+  for (const auto& [dtype, options] : {std::pair(DType::f32, gpt_options),
+                                       {DType::f64, gpt_options},
+                                       {DType::f32, llama_options},
+                                       {DType::f64, llama_options}}) {
     const CausalLM model = model_of(dtype, options);
     std::vector<KVCache> caches = model.make_caches(1);
     const double bound = dtype == DType::f64 ? 1e-12 : 1e-5;  // requirement 47

@@ -25,7 +25,7 @@ using heed::nn::SkipInit;
 
 namespace {
 
-constexpr heed::nn::CausalLMOptions kSmall = {
+constexpr heed::nn::CausalLMOptions small = {
     .vocab_size = 7, .context = 5, .num_layers = 2, .num_heads = 2, .embed_dim = 4};
 
 // Tells how far its constructor moved the generator.
@@ -34,7 +34,7 @@ class Counting final : public heed::nn::Module {
   explicit Counting(Generator& generator)
       : Module("Counting"),
         layer({.d_model = 4, .nhead = 2, .dim_feedforward = 8}, generator),
-        model(kSmall, generator),
+        model(small, generator),
         mean(heed::zeros({4})),
         drawn(generator.state().offset) {
     model.token.weight = heed::nn::normal_parameter({7, 4}, generator);
@@ -84,7 +84,7 @@ TEST_CASE("a clone draws nothing and is a module of its own") {
 
 TEST_CASE("a clone keeps frozen parameters frozen, modes, dtypes and names") {
   Generator generator(1);
-  CausalLM model(kSmall, generator);
+  CausalLM model(small, generator);
   model.token.weight.set_requires_grad(false);
   model.blocks[1].mlp.up.bias.set_requires_grad(false);
   model.blocks[0].eval();
@@ -102,7 +102,7 @@ TEST_CASE("a clone keeps frozen parameters frozen, modes, dtypes and names") {
 
 TEST_CASE("a clone of other members than the options make is refused") {
   Generator generator(1);
-  CausalLM model(kSmall, generator);
+  CausalLM model(small, generator);
   model.blocks.pop_back();
   CHECK_THROWS_WITH(clone(model), Contains("CausalLM has other members than its options make"));
 }

@@ -21,7 +21,7 @@ using heed::optim::AdamWOptions;
 
 namespace {
 
-constexpr AdamWOptions kOptions = {.lr = 0.1, .weight_decay = 0.1};
+constexpr AdamWOptions adamw_options = {.lr = 0.1, .weight_decay = 0.1};
 
 Tensor leaf(double value) { return heed::scalar(value).set_requires_grad(); }
 
@@ -29,7 +29,7 @@ Tensor leaf(double value) { return heed::scalar(value).set_requires_grad(); }
 
 TEST_CASE("AdamW's decay is decoupled") {
   Tensor w = leaf(2);
-  AdamW optimizer({{"w", w}}, kOptions);
+  AdamW optimizer({{"w", w}}, adamw_options);
   w.set_grad(heed::scalar(0.5));
   optimizer.step();
   CHECK(w.item<double>() == Approx(1.880000002).epsilon(1e-12));
@@ -43,7 +43,7 @@ TEST_CASE("AdamW's decay is decoupled") {
 TEST_CASE("matrices decay, gains and biases do not") {
   Tensor matrix = heed::ones({2, 2}, heed::DType::f64).set_requires_grad();
   Tensor gain = heed::ones({2}, heed::DType::f64).set_requires_grad();
-  AdamW optimizer({{"matrix", matrix}, {"gain", gain}}, kOptions);
+  AdamW optimizer({{"matrix", matrix}, {"gain", gain}}, adamw_options);
   optimizer.decay_matrices_only();
   matrix.set_grad(heed::zeros_like(matrix));  // a zero gradient is a gradient
   gain.set_grad(heed::zeros_like(gain));
@@ -55,7 +55,7 @@ TEST_CASE("matrices decay, gains and biases do not") {
 TEST_CASE("a parameter without a gradient is skipped, its step count too") {
   Tensor used = leaf(2);
   Tensor idle = leaf(3);
-  AdamW optimizer({{"used", used}, {"idle", idle}}, kOptions);
+  AdamW optimizer({{"used", used}, {"idle", idle}}, adamw_options);
   used.set_grad(heed::scalar(0.5));
   optimizer.step();
   CHECK(idle.item<double>() == 3.0);
@@ -92,8 +92,8 @@ TEST_CASE("strided gradients and parameters are stepped element by element") {
   };
   Tensor strided = transposed(heed::copy_of(base)).set_requires_grad();
   Tensor plain = heed::copy_of(strided).set_requires_grad();
-  AdamW first({{"w", strided}}, kOptions);
-  AdamW second({{"w", plain}}, kOptions);
+  AdamW first({{"w", strided}}, adamw_options);
+  AdamW second({{"w", plain}}, adamw_options);
   strided.set_grad(transposed(base));
   plain.set_grad(heed::copy_of(transposed(base)));
   first.step();
@@ -104,7 +104,7 @@ TEST_CASE("strided gradients and parameters are stepped element by element") {
 TEST_CASE("an optimizer survives the conversion of its module") {
   heed::Generator generator(1);
   heed::nn::Linear layer({2, 1}, generator);
-  AdamW optimizer(layer.named_parameters(), kOptions);
+  AdamW optimizer(layer.named_parameters(), adamw_options);
   const auto step = [&](const Tensor& x) {
     heed::backward(heed::sum(layer(x)));
     optimizer.step();

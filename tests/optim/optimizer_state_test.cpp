@@ -32,7 +32,7 @@ Make maker(const Options& options) {
       [options](NamedTensors parameters) { return std::make_unique<Rule>(std::move(parameters), options); };
 }
 
-const std::vector<std::pair<std::string, Make>> kRules = {
+const std::vector<std::pair<std::string, Make>> all_rules = {
     {"SGD", maker<optim::SGD>(optim::SGDOptions{.momentum = 0.9, .weight_decay = 0.1})},
     {"Adam", maker<optim::Adam>(optim::AdamOptions{.weight_decay = 0.1, .amsgrad = true})},
     {"AdamW", maker<optim::AdamW>(optim::AdamWOptions{})},
@@ -69,7 +69,7 @@ NamedTensors copies(NamedTensors state) {
 }  // namespace
 
 TEST_CASE("a fresh optimizer with the state of another goes on bit for bit") {
-  for (const auto& [name, make] : kRules) {
+  for (const auto& [name, make] : all_rules) {
     CAPTURE(name);
     Weights unbroken(1);
     const auto optimizer = make(unbroken.named());

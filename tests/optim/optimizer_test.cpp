@@ -21,11 +21,11 @@ namespace optim = heed::optim;
 
 namespace {
 
-const std::vector<double> kGradients = {0.5, -0.25, 1.0, 0.75};
+const std::vector<double> given_gradients = {0.5, -0.25, 1.0, 0.75};
 
 /// Where a number that starts at 2 is after each step along the gradients.
 template <class Rule, class Options>
-std::vector<double> path(const Options& options, const std::vector<double>& gradients = kGradients) {
+std::vector<double> path(const Options& options, const std::vector<double>& gradients = given_gradients) {
   Tensor w = heed::scalar(2.0).set_requires_grad();
   Rule rule({{"w", w}}, options);
   std::vector<double> result;

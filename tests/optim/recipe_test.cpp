@@ -15,7 +15,8 @@ namespace optim = heed::optim;
 
 namespace {
 
-constexpr optim::ScheduleSettings kRun = {.lr = 1, .min_lr = 0.01, .warmup = 4, .decay = 20, .total = 104};
+constexpr optim::ScheduleSettings run_settings = {
+    .lr = 1, .min_lr = 0.01, .warmup = 4, .decay = 20, .total = 104};
 
 double after_two_steps(optim::Optimizer& optimizer, Tensor w) {
   for (const double gradient : {0.5, -0.25}) {
@@ -48,25 +49,25 @@ TEST_CASE("every schedule by name climbs, stays in its range and ends low") {
   CHECK(optim::schedule_names().size() == 10);
   for (const std::string& name : optim::schedule_names()) {
     CAPTURE(name);
-    const auto schedule = optim::make_schedule(name, kRun);
+    const auto schedule = optim::make_schedule(name, run_settings);
     CHECK(schedule(0) <= 0.2);
     CHECK(schedule(0) > 0);
     double greatest = 0;
-    for (std::int64_t step = 0; step < kRun.total; ++step) {
+    for (std::int64_t step = 0; step < run_settings.total; ++step) {
       CHECK(schedule(step) > 0);
       greatest = std::max(greatest, schedule(step));
     }
     CHECK(greatest == Approx(1).epsilon(0.01));  // one-cycle meets its peak between two steps
     // The last step is less than a twentieth of the way from min_lr; pow and cbrt round a little.
     if (name == "constant") {
-      CHECK(schedule(kRun.total - 1) == 1);
+      CHECK(schedule(run_settings.total - 1) == 1);
     } else {
-      CHECK(schedule(kRun.total - 1) < 0.07);
-      if (name != "one-cycle") CHECK(schedule(kRun.total - 1) >= 0.01 * (1 - 1e-12));
+      CHECK(schedule(run_settings.total - 1) < 0.07);
+      if (name != "one-cycle") CHECK(schedule(run_settings.total - 1) >= 0.01 * (1 - 1e-12));
     }
     CHECK_THROWS_AS(schedule(-1), heed::ValueError);
   }
-  CHECK_THROWS_WITH(optim::make_schedule("cosin", kRun),
+  CHECK_THROWS_WITH(optim::make_schedule("cosin", run_settings),
                     Contains("'cosin'") && Contains("cosine, warmup-stable"));
   CHECK_THROWS_AS(optim::make_schedule("step", {.min_lr = 2}), heed::ValueError);
   CHECK_THROWS_AS(optim::make_schedule("step", {.total = 0}), heed::ValueError);

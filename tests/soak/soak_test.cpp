@@ -1,4 +1,5 @@
-// One process that trains, saves, resumes, validates and writes, over and over: HEED_SOAK_MINUTES of it, else a few seconds.
+// One process that trains, saves, resumes, validates and writes, over and over: HEED_SOAK_MINUTES of it, else
+// a few seconds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -15,8 +16,8 @@
 #include <fmt/format.h>
 
 #include <heed/app/run/sample.h>
-#include <heed/app/run/trace.h>
 #include <heed/app/run/text_data.h>
+#include <heed/app/run/trace.h>
 #include <heed/app/run/training_run.h>
 #include <heed/core/allocator.h>
 #include <heed/core/node.h>
@@ -30,14 +31,14 @@ using heed::test::resident_bytes;
 using heed::test::sanitized;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kWarmUp = 5;  // cycles until caches, pools and threads are what they will be
-// From 1000 cycles on, less than half a KiB a cycle of 12 steps: not one leaked node of a tape. What the test itself
-// keeps is 8 bytes a cycle.
-constexpr std::int64_t kMostGrowth = 1 << 20;
+constexpr std::size_t warm_up = 5;  // cycles until caches, pools and threads are what they will be
+// From 1000 cycles on, less than half a KiB a cycle of 12 steps: not one leaked node of a tape. What the test
+// itself keeps is 8 bytes a cycle.
+constexpr std::int64_t most_growth = 1 << 20;
 // A frequency that changes, and neighbours in the shared caches, are worth 10 to 20 %.
-constexpr double kMostSlowdown = 1.25;
+constexpr double most_slowdown = 1.25;
 // Shorter, a tenth of the cycles is no fair sample of what the machine does besides.
-constexpr double kFairMinutes = 10;
+constexpr double fair_minutes = 10;
 
 double soak_minutes() {
   const char* const minutes = std::getenv("HEED_SOAK_MINUTES");
@@ -117,7 +118,7 @@ TEST_CASE("a process that trains on and on stays as it is") {
   std::vector<double> seconds;  // of the CPU, of every cycle
   const auto begin = Clock::now();
   double next_report = 1;
-  while (seconds.size() < kWarmUp + 2 || minutes_since(begin) < minutes) {
+  while (seconds.size() < warm_up + 2 || minutes_since(begin) < minutes) {
     const double before = cpu_seconds();
     const std::string outcome = cycle(folder, world);
     seconds.push_back(cpu_seconds() - before);
@@ -126,7 +127,7 @@ TEST_CASE("a process that trains on and on stays as it is") {
     REQUIRE(outcome == first);
     REQUIRE(heed::tape_stats().live_nodes == nodes);
     REQUIRE(heed::memory_stats().live == live);
-    if (seconds.size() == kWarmUp) early = resident_bytes();
+    if (seconds.size() == warm_up) early = resident_bytes();
     if (const double now = minutes_since(begin); now >= next_report) {
       report(now, seconds);
       next_report += 1;
@@ -135,8 +136,8 @@ TEST_CASE("a process that trains on and on stays as it is") {
   report(minutes_since(begin), seconds);
 
   if (early == 0) WARN("no /proc/self/statm: resident memory is not looked at");
-  if (early > 0 && !sanitized) CHECK(resident_bytes() - early < kMostGrowth);
-  if (minutes < kFairMinutes) return;
+  if (early > 0 && !sanitized) CHECK(resident_bytes() - early < most_growth);
+  if (minutes < fair_minutes) return;
   // Threads that wait by spinning count as work, of a machine that is busy more than of one that is not.
   const char* const policy = std::getenv("OMP_WAIT_POLICY");
   if (policy == nullptr || std::string(policy) != "passive") {
@@ -144,6 +145,6 @@ TEST_CASE("a process that trains on and on stays as it is") {
   } else {
     const auto tenth = static_cast<std::ptrdiff_t>(seconds.size() / 10);
     CHECK(median({seconds.end() - tenth, seconds.end()}) <
-          kMostSlowdown * median({seconds.begin(), seconds.begin() + tenth}));
+          most_slowdown * median({seconds.begin(), seconds.begin() + tenth}));
   }
 }

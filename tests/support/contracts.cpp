@@ -17,7 +17,8 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-// The `///` lines above `line` (counted from 1), joined; other declarations of the same group may lie between.
+// The `///` lines above `line` (counted from 1), joined; other declarations of the same group
+// may lie between.
 std::string doc_above(const std::vector<std::string>& lines, int line) {
   auto end = static_cast<std::size_t>(line - 1);
   const auto is_doc = [&](std::size_t i) { return lines[i].starts_with("///"); };

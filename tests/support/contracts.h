@@ -6,8 +6,8 @@
 
 namespace heed::test {
 
-/// The contract block of an exported operation, as its header writes it. A part that the block takes over from another
-/// operation ("Saves: as tril") is that operation's.
+/// The contract block of an exported operation, as its header writes it. A part that the block takes over
+/// from another operation ("Saves: as tril") is that operation's.
 struct Contract {
   std::string op;
   std::string header;                        ///< path in the repository

@@ -73,8 +73,8 @@ Function unary(std::function<Tensor(const Tensor&)> f);
 Function binary(std::function<Tensor(const Tensor&, const Tensor&)> f);
 Function ternary(std::function<Tensor(const Tensor&, const Tensor&, const Tensor&)> f);
 
-/// Element-by-element references. The binary one broadcasts as NumPy does. The generic suite runs a case with such a
-/// reference at many lengths too.
+/// Element-by-element references. The binary one broadcasts as NumPy does. The generic suite runs a case with
+/// such a reference at many lengths too.
 Reference elementwise(std::function<double(double)> f);
 Reference elementwise(std::function<double(double, double)> f);
 bool is_elementwise(const OpCase& op_case);

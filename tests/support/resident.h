@@ -8,8 +8,8 @@
 
 namespace heed::test {
 
-// A sanitizer keeps freed memory in quarantine, so resident memory says nothing there; its shadow memory is beyond any
-// limit on the address space.
+// A sanitizer keeps freed memory in quarantine, so resident memory says nothing there; its shadow memory is
+// beyond any limit on the address space.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #elif defined(__has_feature)

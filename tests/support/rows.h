@@ -38,7 +38,8 @@ void for_each_differentiable_case(Body&& body) {
   for_each_case_that([](const OpCase& c) { return c.differentiable; }, body);
 }
 
-/// Same shape, and |got − wanted| <= tolerance (1 + |wanted|) everywhere; NaN and infinities in the same places.
+/// Same shape, and |got − wanted| <= tolerance (1 + |wanted|) everywhere; NaN and infinities in
+/// the same places.
 void require_close(const Array& got, const Array& wanted, double tolerance);
 /// The same of each gradient; undefined ones in the same places.
 void require_same_gradients(const Tensors& got, const Tensors& wanted, double tolerance);

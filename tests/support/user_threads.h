@@ -9,8 +9,8 @@ namespace heed::test {
 
 inline constexpr int user_threads = 8;
 
-/// In how many of eight threads `body(number)` is false or throws. Catch's assertions are not for other threads: bodies
-/// return whether all went well.
+/// In how many of eight threads `body(number)` is false or throws. Catch's assertions are not for other
+/// threads: bodies return whether all went well.
 template <class Body>
 int failures(Body&& body) {
   std::atomic<int> failed{0};

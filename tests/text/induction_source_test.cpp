@@ -28,29 +28,29 @@ TEST_CASE("each document lists entries of a table of its own") {
 
 TEST_CASE("the known floor is the mean loss of a perfect model, at every position") {
   const InductionSource source({.keys = 4, .values = 6, .steps = 3});
-  constexpr std::size_t kContext = 12;
-  constexpr std::size_t kDocuments = 4000;
-  const std::vector<double> entropy = source.conditional_entropy(kContext);
-  REQUIRE(entropy.size() == kContext);
+  constexpr std::size_t context_size = 12;
+  constexpr std::size_t document_count = 4000;
+  const std::vector<double> entropy = source.conditional_entropy(context_size);
+  REQUIRE(entropy.size() == context_size);
   CHECK(entropy[0] == Approx(std::log(6.0)));
   CHECK(entropy[1] == Approx(std::log(3.0)));
   CHECK(entropy[2] == Approx(std::log(6.0)));  // no key comes twice in a row
   // Back after two steps: 1 and 3, 2 and 2, 3 and 1 of nine ways.
   CHECK(entropy[4] == Approx(std::log(6.0) * 6 / 9));
-  const std::string text = source.generate(kDocuments, kContext + 1, 1);
-  std::vector<double> sums(kContext);
-  for (std::size_t d = 0; d < kDocuments; ++d) {
-    const auto surprisal = source.surprisal(text.substr(d * (kContext + 1), kContext + 1));
-    for (std::size_t t = 0; t < kContext; ++t) sums[t] += surprisal[t];
+  const std::string text = source.generate(document_count, context_size + 1, 1);
+  std::vector<double> sums(context_size);
+  for (std::size_t d = 0; d < document_count; ++d) {
+    const auto surprisal = source.surprisal(text.substr(d * (context_size + 1), context_size + 1));
+    for (std::size_t t = 0; t < context_size; ++t) sums[t] += surprisal[t];
   }
   // Each term lies in 0 … ln 6, so its deviation is at most ln 6 / 2; five of those of the mean.
-  const double tolerance = 5 * std::log(6.0) / 2 / std::sqrt(static_cast<double>(kDocuments));
-  for (std::size_t t = 0; t < kContext; ++t) {
+  const double tolerance = 5 * std::log(6.0) / 2 / std::sqrt(static_cast<double>(document_count));
+  for (std::size_t t = 0; t < context_size; ++t) {
     CAPTURE(t);
-    CHECK(sums[t] / kDocuments == Approx(entropy[t]).margin(tolerance));
+    CHECK(sums[t] / document_count == Approx(entropy[t]).margin(tolerance));
   }
-  CHECK(source.entropy_floor(kContext) ==
-        Approx(std::accumulate(entropy.begin(), entropy.end(), 0.0) / kContext));
+  CHECK(source.entropy_floor(context_size) ==
+        Approx(std::accumulate(entropy.begin(), entropy.end(), 0.0) / context_size));
   // One key: all is certain once its value was seen.
   CHECK(InductionSource({.keys = 1, .values = 10, .steps = 1}).entropy_floor(2) ==
         Approx(std::log(10.0) / 2));

@@ -138,8 +138,8 @@ TEST_CASE("a packed row gives each document the logits it has alone") {
       const Tensor tokens = heed::arange(begin, end);
       const auto alone = model(tokens).to_vector<float>();
       const auto within = heed::slice(heed::select(together, 0, 0), 0, begin, end).to_vector<float>();
-      // The same sums over the same keys, but blocked otherwise, and RoPE turns by other angles: two layers of
-      // sums of 16 to 64 products, of logits near 1, are off by less than 100 units in the last place.
+      // The same sums over the same keys, but blocked otherwise, and RoPE turns by other angles: two layers
+      // of sums of 16 to 64 products, of logits near 1, are off by less than 100 units in the last place.
       for (std::size_t i = 0; i < alone.size(); ++i)
         CHECK(std::abs(alone[i] - within[i]) < 100 * 0x1p-24f * 4);
       if (begin > 0) CHECK(std::abs(alone[0] - mixed[static_cast<std::size_t>(begin * 20)]) > 1e-3);

@@ -25,7 +25,7 @@ namespace check = heed::check;
 
 namespace {
 
-constexpr heed::nn::CausalLMOptions kSmall = {
+constexpr heed::nn::CausalLMOptions small = {
     .vocab_size = 4, .context = 8, .num_layers = 2, .num_heads = 2, .embed_dim = 16, .bias = false};
 
 std::vector<std::int64_t> cycle(std::size_t n) {
@@ -42,7 +42,7 @@ struct Run {
 Run run(int steps, double dropout = 0) {
   const auto tokens = cycle(400);
   Generator random(1);
-  auto options = kSmall;
+  auto options = small;
   options.dropout = dropout;
   CausalLM model(options, random);
   const auto parameters = model.named_parameters();
@@ -86,7 +86,7 @@ TEST_CASE("losses have the same bits for every thread count and run", "[report-3
 
 TEST_CASE("the mean loss weighs every token alike") {
   Generator random(1);
-  CausalLM model(kSmall, random);
+  CausalLM model(small, random);
   const auto tokens = cycle(57);  // seven windows: batches of 3, 3 and 1, or all at once
   const double parts = train::mean_loss(model, text::WindowSequence(tokens, {.context = 8, .batch = 3}));
   const double whole = train::mean_loss(model, text::WindowSequence(tokens, {.context = 8, .batch = 7}));
@@ -96,7 +96,7 @@ TEST_CASE("the mean loss weighs every token alike") {
 TEST_CASE("every gradient of a two-layer model agrees with difference quotients") {
   for (const bool bias : {false, true}) {
     Generator random(3);
-    auto options = kSmall;
+    auto options = small;
     options.bias = bias;
     options.embed_dim = 8;
     const CausalLM model(options, random);

@@ -30,7 +30,7 @@ struct Pass {
   T d_lse_of(std::int64_t row) const { return d_lse == nullptr ? T(0) : d_lse[row]; }
 };
 
-// A task owns the gradients of one key head of one sample from some of the blocks of queries: every `segments`-th.
+// A task owns the gradients of one key head of one sample, from every `segments`-th block of queries.
 struct Task {
   std::int64_t sample, kv_head, segment, segments;
 };
@@ -41,7 +41,8 @@ std::int64_t segments_of(const AttentionHeads& h) {
   return owners >= 4 ? 1 : std::min<std::int64_t>((3 + owners) / owners, h.blocks() * h.groups());
 }
 
-// A task's own sums of dK and dV, in rows padded to whole vectors. Offsets are in elements; 0 where not asked for.
+// A task's own sums of dK and dV, in rows padded to whole vectors.
+// Offsets are in elements; 0 where not asked for.
 struct KeySums {
   std::int64_t width = 0, value_width = 0;  // of a row
   std::int64_t dv_at = 0;                   // dV starts here, behind dK

@@ -71,7 +71,8 @@ void redo_queries(const Pass<T>& pass, const Block<T>& block, std::uint64_t quer
   }
 }
 
-// Block number i of a head in an order whose halves hold equal work under a causal mask: first, last, second, …
+// The order in which the blocks of a head are shared out: first, last, second, … So halves of them hold equal
+// work under a causal mask.
 std::int64_t balanced_block(std::int64_t i, std::int64_t blocks) {
   return i % 2 == 0 ? i / 2 : blocks - 1 - i / 2;
 }

@@ -38,7 +38,8 @@ Tensor column(const Tensor& per_head, int rank) {  // [H] → [H, 1, 1]
   return rank < 3 ? per_head : reshape(per_head, {per_head.size(0), 1, 1});
 }
 
-// What is subtracted before exp: the largest open logit or sink, 0 on rows that have neither. A constant to gradients.
+// What is subtracted before exp: the largest open logit or sink, 0 on
+// rows that have neither. A constant to gradients.
 Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
   Shape shape = scores.shape();
   shape[shape.rank() - 1] = 1;

@@ -13,8 +13,8 @@ struct AttentionHead;
 
 namespace heed::detail {
 
-/// The operands of attention as the blocked kernels take them: one head of one sample at a time, whatever the strides are.
-/// q, k and v have the same leading axes. The plan must outlive this.
+/// The operands of attention as the blocked kernels take them: one head of one sample at a time, whatever the
+/// strides are. q, k and v have the same leading axes. The plan must outlive this.
 class AttentionHeads {
  public:
   AttentionHeads(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
@@ -72,14 +72,15 @@ struct HeadRows {
 template <class T>
 HeadRows<T> head_rows(const Tensor& x, T* data);
 
-/// Where each sample starts, relative to data(): the leading axes in row-major order, the last three being one sample.
+/// Where each sample starts, relative to data(): the leading axes in
+/// row-major order, the last three being one sample.
 std::vector<std::int64_t> sample_offsets(const Tensor& x);
 
 /// x, or a copy of it, whose last axis has stride 1 and whose elements do not repeat within a row.
 Tensor with_dense_rows(const Tensor& x);
 
-/// Uninitialised [.., H, T, size] that lies as [.., T, H, size] in memory, so that joining the heads again is a view.
-/// `rows` is [.., H, T].
+/// Uninitialised [.., H, T, size] that lies as [.., T, H, size] in memory, so that joining the heads again is
+/// a view. `rows` is [.., H, T].
 Tensor empty_heads(const Shape& rows, std::int64_t size, DType dtype);
 
 }  // namespace heed::detail

@@ -7,8 +7,8 @@
 
 namespace heed::detail {
 
-// Block products of attention would meet 0 · NaN on closed pairs. So where something is not finite, they see zeros in its
-// row, and the queries that the row reaches are computed one by one.
+// Block products of attention would meet 0 · NaN on closed pairs. So where something is not finite, they see
+// zeros in its row, and the queries that the row reaches are computed one by one.
 
 /// Rows of q, k, v or a cotangent that hold NaN or an infinity.
 struct NonfiniteRows {
@@ -27,7 +27,8 @@ struct FiniteOperands {
   AttentionHeads heads;
   NonfiniteRows q = {}, k = {}, v = {};
 
-  /// Of 64 queries from `first`, those that a nonfinite row reaches: their own row, or that of a key open to them.
+  /// Of 64 queries from `first`, those that a nonfinite row reaches:
+  /// their own row, or that of a key open to them.
   template <class T>
   std::uint64_t reached(std::int64_t sample, std::int64_t h, std::int64_t first) const;
 };

@@ -4,6 +4,7 @@
 
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
+#include <heed/core/parallel.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/all_finite.h>
@@ -121,8 +122,8 @@ Tensor masked_scores(const Tensor& q, const Tensor& k, const Tensor& open) {
   return scores;
 }
 
-// The same for w and v. Each sum reads all rows of v: the product sees zeros where v is not finite, and the terms of those
-// elements are added to the queries that are open to them.
+// The same for w and v. Each sum reads all rows of v: the product sees zeros where v is not finite, and the
+// terms of those elements are added to the queries that are open to them.
 Tensor masked_sum(const Tensor& w, const Tensor& v, const Tensor& open) {
   const Tensor open_w = where(open, w.detach(), 0);
   const Tensor dense_v = contiguous(v.detach());

@@ -4,16 +4,18 @@
 
 namespace heed::detail {
 
-// The three steps of attention over open pairs alone. A closed pair adds exactly nothing to a result or to a gradient,
-// whatever its query, key or value holds; a plain product would add 0 · NaN. Results that no such element is open to keep
-// the bits that they have without it.
+// The three steps of attention over open pairs alone. A closed pair adds nothing to a result or a gradient,
+// even where its query, key or value is NaN; a plain product would add 0 · NaN. So what is not open to a NaN
+// has the bits that it has without the NaN.
 //
-// `open` is boolean, true = open, and expands to [.., Tq, Tk]. Undefined: all pairs are open. Derivatives of any order.
+// `open` is boolean, true = open, and expands to [.., Tq, Tk]. Undefined: all pairs are open. Derivatives
+// of any order.
 
 /// Q Kᵀ, 0 on closed pairs:  Q [.., Tq, D], K [.., Tk, D] → [.., Tq, Tk].
 Tensor open_scores(const Tensor& q, const Tensor& k, const Tensor& open);
 
-/// The softmax of each query over its open keys, 0 on closed pairs and for a query without one. [.., Tq, Tk] both.
+/// The softmax of each query over its open keys, 0 on closed pairs and
+/// for a query without one. [.., Tq, Tk] both.
 Tensor open_softmax(const Tensor& scores, const Tensor& open);
 
 /// W V, closed pairs left out whatever W holds there:  W [.., Tq, Tk], V [.., Tk, Dv] → [.., Tq, Dv].

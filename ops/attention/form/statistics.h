@@ -4,12 +4,14 @@
 
 namespace heed::detail {
 
-/// Of each query [.., Hq, Tq]: the largest logit of its open keys, and maximum and Σ exp(logit − maximum) with the sink.
+/// Of each query [.., Hq, Tq]: the largest logit of its open keys, and maximum and Σ exp(logit − maximum)
+/// with the sink.
 struct RowNumbers {
   Tensor largest_logit, max, sum;
 };
 
-/// Fills in the statistics that follow from the entropy, which `result` holds already, and from these numbers.
+/// Fills in the statistics that follow from the entropy, which
+/// `result` holds already, and from these numbers.
 void add_statistics(AttentionResult& result, const RowNumbers& rows, const Tensor& sink);
 
 }  // namespace heed::detail

@@ -65,14 +65,14 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T>> close_and_find_max(T* s, const TilePanel&
 }
 
 // Where the maximum grew from `former` to `shift`: the sums so far become sums of exp(s − shift).
-template <bool kMoment, class D, class T>
+template <bool with_moment, class D, class T>
 HWY_INLINE void rescale_sums(D d, hn::Vec<D> former, hn::Vec<D> shift, std::int64_t at,
                              std::int64_t value_size, RunningSoftmax<T>& softmax) {
   const auto none = hn::Eq(former, hn::Set(d, -std::numeric_limits<T>::infinity()));  // no open key so far
   const auto change = hn::IfThenElse(none, hn::Zero(d), hn::Sub(former, shift));
   const auto factor = exp_share(d, change);
   const auto sum = hn::LoadU(d, softmax.sum + at);
-  if (kMoment) {
+  if (with_moment) {
     const auto moment = hn::LoadU(d, softmax.moment + at);
     hn::StoreU(hn::Mul(factor, hn::MulAdd(change, sum, moment)), d, softmax.moment + at);
   }
@@ -84,11 +84,11 @@ HWY_INLINE void rescale_sums(D d, hn::Vec<D> former, hn::Vec<D> shift, std::int6
 }
 
 // s ← exp(s − shift), 0 on closed pairs, and adds it to the sums.
-template <bool kMoment, class D, class T>
+template <bool with_moment, class D, class T>
 HWY_INLINE void exp_and_add(D d, hn::Vec<D> shift, T* s, const TilePanel& panel, std::int64_t at,
                             RunningSoftmax<T>& softmax) {
   auto sum = hn::LoadU(d, softmax.sum + at);
-  auto moment = kMoment ? hn::LoadU(d, softmax.moment + at) : hn::Zero(d);
+  auto moment = with_moment ? hn::LoadU(d, softmax.moment + at) : hn::Zero(d);
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
       const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
@@ -101,15 +101,15 @@ HWY_INLINE void exp_and_add(D d, hn::Vec<D> shift, T* s, const TilePanel& panel,
       }
       hn::StoreU(e, d, s + j * block + at);
       sum = hn::Add(sum, e);
-      if (kMoment) moment = hn::Add(moment, term);
+      if (with_moment) moment = hn::Add(moment, term);
     }
   });
   hn::StoreU(sum, d, softmax.sum + at);
-  if (kMoment) hn::StoreU(moment, d, softmax.moment + at);
+  if (with_moment) hn::StoreU(moment, d, softmax.moment + at);
 }
 
 // The logits s of a panel join the running softmax and become exp(s − m), 0 on closed pairs.
-template <bool kMoment, class T>
+template <bool with_moment, class T>
 HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, std::int64_t value_size,
                                        RunningSoftmax<T>& softmax) {
   const hn::ScalableTag<T> d;
@@ -121,10 +121,10 @@ HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, std::int64_
     const auto none = hn::Eq(max, hn::Set(d, -std::numeric_limits<T>::infinity()));
     const auto shift = hn::IfThenElse(none, hn::Zero(d), max);
     if (!hn::AllFalse(d, hn::Gt(max, former))) {
-      rescale_sums<kMoment>(d, former, shift, at, value_size, softmax);
+      rescale_sums<with_moment>(d, former, shift, at, value_size, softmax);
       hn::StoreU(max, d, softmax.max + at);
     }
-    exp_and_add<kMoment>(d, shift, s, panel, at, softmax);
+    exp_and_add<with_moment>(d, shift, s, panel, at, softmax);
   }
 }
 

@@ -7,14 +7,14 @@
 
 namespace heed::kernels {
 
-/// Attention of one query in plain arithmetic, for operands or logits that are not finite: NaN and infinities reach what
-/// is open to them as the formula says, and nothing else. Weights are written if given.
+/// Attention of one query in plain arithmetic, for operands or logits that are not finite: NaN and infinities
+/// reach what is open to them as the formula says, and nothing else. Weights are written if given.
 template <class T>
 void attention_row_forward(const AttentionHead<T>& head, std::int64_t query, Rows<T> output,
                            const AttentionRows<T>& rows, Rows<T> weights);
 
-/// The part of that query in the gradients: dq is written, the others are added to. `d_lse` is the cotangent of
-/// log-sum-exp.
+/// The part of that query in the gradients: dq is written, the others are
+/// added to. `d_lse` is the cotangent of log-sum-exp.
 template <class T>
 void attention_row_backward(const AttentionHead<T>& head, std::int64_t query, const T* d_output, T d_lse,
                             const AttentionGradients<T>& gradients);

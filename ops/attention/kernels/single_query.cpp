@@ -88,7 +88,7 @@ HWY_INLINE void weighted_values(const AttentionHead<T>& h, const T* weights, con
   }
 }
 
-// The formula step by step: s = logits, weights = exp(s − max) · keep / Σ exp(s − max), output = Σ weights · v.
+// The formula step by step: logits s, weights = exp(s − max) · keep / Σ exp(s − max), and Σ weights · v.
 template <class T>
 HWY_INLINE bool query_of(const AttentionHead<T>& h, std::int64_t i, T* output, const AttentionRows<T>& rows,
                          T* s) {

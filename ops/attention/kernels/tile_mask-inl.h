@@ -74,14 +74,14 @@ inline std::uint64_t transpose_bits(std::uint64_t x) {
 }
 
 // Words of keys become words of lanes: lanes[j] holds bit i for query i of the panel.
-template <int kLanes>
+template <int lane_count>
 HWY_INLINE void lanes_of(const std::uint64_t* query, std::uint32_t* lanes) {
-  static_assert(kLanes <= 32);
+  static_assert(lane_count <= 32);
   for (int j = 0; j < block; ++j) lanes[j] = 0;
   for (int j = 0; j < block; j += 8) {
-    for (int i = 0; i < kLanes; i += 8) {
+    for (int i = 0; i < lane_count; i += 8) {
       std::uint64_t square = 0;
-      for (int r = 0; r < 8 && i + r < kLanes; ++r) square |= ((query[i + r] >> j) & 0xFF) << (8 * r);
+      for (int r = 0; r < 8 && i + r < lane_count; ++r) square |= ((query[i + r] >> j) & 0xFF) << (8 * r);
       square = transpose_bits(square);
       for (int c = 0; c < 8; ++c) lanes[j + c] |= static_cast<std::uint32_t>((square >> (8 * c)) & 0xFF) << i;
     }
@@ -179,19 +179,19 @@ struct QueryBlock {
   }
 
   // Queries whose weight dropout keeps, a word of lanes for each key of a tile.
-  template <int kLanes>
+  template <int lane_count>
   void kept(const Tile& tile, std::int64_t lane, std::uint32_t* lanes) const {
-    std::uint64_t query[kLanes];
-    for (std::int64_t i = 0; i < kLanes; ++i) {
+    std::uint64_t query[lane_count];
+    for (std::int64_t i = 0; i < lane_count; ++i) {
       const bool inside = lane + i < count;
       query[i] = inside ? bits_of(head.keep[first + lane + i] + tile.key, tile.keys) : 0;
     }
-    lanes_of<kLanes>(query, lanes);
+    lanes_of<lane_count>(query, lanes);
   }
 };
 
 // Fills in the panel that starts at a query of the block. False if all of it is closed.
-template <int kLanes>
+template <int lane_count>
 HWY_INLINE bool open_panel(const Tile& tile, std::int64_t lane, TilePanel& panel) {
   panel.lane = lane;
   if (tile.full) {
@@ -199,16 +199,17 @@ HWY_INLINE bool open_panel(const Tile& tile, std::int64_t lane, TilePanel& panel
     return true;
   }
   std::uint64_t any = 0, every = ~std::uint64_t{0};
-  for (int i = 0; i < kLanes; ++i) any |= tile.query[lane + i], every &= tile.query[lane + i];
+  for (int i = 0; i < lane_count; ++i) any |= tile.query[lane + i], every &= tile.query[lane + i];
   if (any == 0) return false;
   panel.begin = std::countr_zero(any);
   panel.end = 64 - std::countl_zero(any);
   panel.every = every;
-  if (!panel.full()) lanes_of<kLanes>(tile.query + lane, panel.lanes);
+  if (!panel.full()) lanes_of<lane_count>(tile.query + lane, panel.lanes);
   return true;
 }
 
-// Calls body(masked, begin, end) on runs of keys; masked is std::false_type where every pair of the run is open.
+// Calls body(masked, begin, end) on runs of keys. Where every pair of a run is open,
+// masked is std::false_type.
 template <class Body>
 HWY_INLINE void for_runs(const TilePanel& panel, Body&& body) {
   for (std::int64_t j = panel.begin; j < panel.end;) {

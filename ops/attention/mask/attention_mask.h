@@ -12,8 +12,9 @@ namespace heed {
 /// Which query may attend which key, and what is added to its logit. A value: parts are joined with `&`, and
 /// a pair is open iff every part opens it. A closed pair reaches no result and no gradient.
 ///
-/// Positions: key j has position j; query i has position query_start + i. By default the last query sits on the last key
-/// (what a KV cache needs): query_start is Tk − Tq, or length_b − Tq where key lengths are given.
+/// Positions: key j has position j; query i has position query_start + i. By default the last query sits on
+/// the last key, which is what a KV cache needs:
+/// query_start is Tk − Tq, or length_b − Tq where key lengths are given.
 class AttentionMask {
  public:
   /// Everything open.
@@ -27,19 +28,19 @@ class AttentionMask {
   static AttentionMask attend(Tensor mask);
   /// Boolean, true = may not attend; broadcasts to [.., Hq, Tq, Tk].
   static AttentionMask ignore(Tensor mask);
-  /// Floating, added to the scaled logits, differentiable; −inf closes the pair. Broadcasts to [.., Hq, Tq,
-  /// Tk].
+  /// Floating, added to the scaled logits, differentiable; −inf closes the pair.
+  /// Broadcasts to [.., Hq, Tq, Tk].
   static AttentionMask bias(Tensor bias);
   /// i64 [B]: only the first length[b] keys of sample b are open.
   static AttentionMask key_lengths(Tensor lengths);
-  /// i64 [T] or [B, T]: a pair is open iff both lie in the same document (self-attention of packed
-  /// documents).
+  /// i64 [T] or [B, T]: a pair is open iff both lie in the same document.
+  /// For self-attention of packed documents.
   static AttentionMask documents(Tensor ids);
   /// slopes [Hq], differentiable: adds −slope_h · |query position − key position|.
   static AttentionMask alibi(Tensor slopes);
 
-  /// The same mask with the first query at this position; 0 is the top-left rule of ONNX and PyTorch's
-  /// is_causal.
+  /// The same mask with the first query at this position.
+  /// 0 is the top-left rule of ONNX and of PyTorch's is_causal.
   AttentionMask query_start(std::int64_t position) const;
   /// The same with a first position for each sample, i64 [B].
   AttentionMask query_start(Tensor positions) const;
@@ -56,13 +57,14 @@ class AttentionMask {
   /// What is added, recorded, broadcasts to `scores`; undefined where nothing is. −inf is replaced by 0.
   Tensor additive(const Shape& scores, DType dtype) const;
 
-  /// Why query i of head h may or may not attend key j in sample b, for logits of this shape [.., Hq, Tq, Tk]:
+  /// Why query i of head h may or may not attend key j in sample b. `scores` is the shape of the logits,
+  /// [.., Hq, Tq, Tk].
   ///   query 1 at position 3 may not attend key 5: causal (5 > 3) closes it
   /// Throws    IndexError (no such pair), and as `check`.
   std::string explain(const Shape& scores, std::int64_t b, std::int64_t h, std::int64_t i,
                       std::int64_t j) const;
-  /// One line a query, one character a key: # open, + open with something added, . closed. Throws as `explain`, and
-  /// ValueError for more than 256 queries or keys.
+  /// One line a query, one character a key: # open, + open with something added, . closed. Throws as
+  /// `explain`, and ValueError for more than 256 queries or keys.
   std::string picture(const Shape& scores, std::int64_t b = 0, std::int64_t h = 0) const;
 
   /// Samples in logits of this shape: the axis before heads; 1 without one.
@@ -94,9 +96,11 @@ class AttentionMask {
   };
   struct Reasons {
     std::vector<std::string> opening, closing, adding;
+    void say(bool open, std::string text);
   };
   Pair pair_of(const char* op, const Shape& scores, std::int64_t b, std::int64_t h, std::int64_t i,
                std::int64_t j) const;
+  void add_range_reasons(const Pair& pair, Reasons& reasons) const;
   Reasons reasons(const Shape& scores, const Pair& pair) const;
   void add_ranges(const Shape& scores, Plan& plan) const;
   void add_documents(const Shape& scores, const Tensor& ids, Plan& plan) const;

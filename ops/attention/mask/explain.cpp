@@ -31,6 +31,10 @@ double at(const Tensor& x, const Shape& scores, const std::array<std::int64_t, 4
 
 }  // namespace
 
+void AttentionMask::Reasons::say(bool open, std::string text) {
+  (open ? opening : closing).push_back(std::move(text));
+}
+
 AttentionMask::Pair AttentionMask::pair_of(const char* op, const Shape& scores, std::int64_t b,
                                            std::int64_t h, std::int64_t i, std::int64_t j) const {
   if (scores.rank() < 2 || scores.rank() > 4) {
@@ -51,39 +55,42 @@ AttentionMask::Pair AttentionMask::pair_of(const char* op, const Shape& scores, 
   return {b, h, i, j, first[static_cast<std::size_t>(b) % first.size()] + i};
 }
 
-AttentionMask::Reasons AttentionMask::reasons(const Shape& scores, const Pair& p) const {
-  Reasons r;
-  const std::array<std::int64_t, 4> pair{p.b, p.h, p.i, p.j};
-  const auto say = [&](bool open, std::string text) {
-    (open ? r.opening : r.closing).push_back(std::move(text));
-  };
+// What causality, windows, lengths and documents say.
+void AttentionMask::add_range_reasons(const Pair& p, Reasons& r) const {
   if (causal_)
-    say(p.j <= p.position, fmt::format("causal ({} {} {})", p.j, p.j <= p.position ? "<=" : ">", p.position));
+    r.say(p.j <= p.position,
+          fmt::format("causal ({} {} {})", p.j, p.j <= p.position ? "<=" : ">", p.position));
   for (const Window& w : windows_) {
     const bool open =
         (w.left < 0 || p.j >= p.position - w.left) && (w.right < 0 || p.j <= p.position + w.right);
     const auto bound = [&](std::int64_t x, std::int64_t edge) {
       return x < 0 ? std::string("any") : fmt::to_string(edge);
     };
-    say(open, fmt::format("window (keys {} to {})", bound(w.left, p.position - w.left),
-                          bound(w.right, p.position + w.right)));
+    r.say(open, fmt::format("window (keys {} to {})", bound(w.left, p.position - w.left),
+                            bound(w.right, p.position + w.right)));
   }
   for (const Tensor& lengths : key_lengths_) {
     const std::int64_t length = lengths.to_vector<std::int64_t>()[static_cast<std::size_t>(p.b)];
-    say(p.j < length, fmt::format("key length ({} of sample {})", length, p.b));
+    r.say(p.j < length, fmt::format("key length ({} of sample {})", length, p.b));
   }
   for (const Tensor& ids : documents_) {
     const auto all = ids.to_vector<std::int64_t>();
     const std::int64_t row = ids.rank() == 1 ? 0 : p.b * ids.size(1);
     const std::int64_t mine = all[static_cast<std::size_t>(row + p.i)],
                        theirs = all[static_cast<std::size_t>(row + p.j)];
-    say(mine == theirs, fmt::format("documents ({} and {})", mine, theirs));
+    r.say(mine == theirs, fmt::format("documents ({} and {})", mine, theirs));
   }
-  for (const Tensor& m : attend_) say(at(m, scores, pair) != 0, "the boolean mask");
+}
+
+AttentionMask::Reasons AttentionMask::reasons(const Shape& scores, const Pair& p) const {
+  Reasons r;
+  add_range_reasons(p, r);
+  const std::array<std::int64_t, 4> pair{p.b, p.h, p.i, p.j};
+  for (const Tensor& m : attend_) r.say(at(m, scores, pair) != 0, "the boolean mask");
   for (const Tensor& b : bias_) {
     const double value = at(b, scores, pair);
     if (value == -std::numeric_limits<double>::infinity()) {
-      say(false, "a bias of -inf");
+      r.say(false, "a bias of -inf");
     } else {
       r.adding.push_back(fmt::format("bias {:g}", value));
     }

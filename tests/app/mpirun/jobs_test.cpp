@@ -21,15 +21,15 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kTiny = " --layers 1 --heads 2 --embd 16 --context 16 --warmup 1";
-const std::string kProgram = "'" HEED_BIN_DIR "/heed' ";
+const std::string tiny_options = " --layers 1 --heads 2 --embd 16 --context 16 --warmup 1";
+const std::string heed_program = "'" HEED_BIN_DIR "/heed' ";
 
 // 30 seconds are what a job may take to end, whatever happens.
 std::string mpirun(int ranks) { return "timeout -k 1 30 " HEED_MPIRUN " -n " + std::to_string(ranks) + " "; }
 
 std::string train_on(const std::string& data, const Folder& folder, const std::string& run,
                      const std::string& rest) {
-  return "train " + data + " --out '" + (folder / run) + "'" + kTiny + rest;
+  return "train " + data + " --out '" + (folder / run) + "'" + tiny_options + rest;
 }
 
 std::string train(const Folder& folder, const std::string& run, const std::string& rest) {
@@ -87,9 +87,9 @@ Outcome struck(const Folder& folder, const std::string& data, const std::array<s
   const std::string arguments =
       train_on(data, folder, "run", " --steps 10000000 --eval-every 0 --checkpoint-every 3");
   const std::string job = "echo $$ >'" + (folder / "mpirun") + "'; exec " HEED_MPIRUN " -wdir '" + homes[0] +
-                          "' -n 1 " + kProgram + arguments + " : -wdir '" + homes[1] +
+                          "' -n 1 " + heed_program + arguments + " : -wdir '" + homes[1] +
                           "' -n 1 sh -c 'echo $$ >\"$0\"; exec \"$@\"' '" + (folder / "second") + "' " +
-                          kProgram + arguments;
+                          heed_program + arguments;
   Outcome outcome{};
   std::thread runner([&] {
     const std::string command = "timeout -k 1 30 sh -c '" +
@@ -226,8 +226,9 @@ TEST_CASE("one rank that cannot open its file ends the job, with its number", "[
   const Folder folder;
   put(folder / "text.txt", sample_text());
   const std::string good = train(folder, "run", " --steps 1000000");
-  const std::string bad = "train --data '" + (folder / "missing.txt") + "'" + kTiny + " --steps 1000000";
-  const Outcome outcome = ranks(1, folder, good + " : -n 1 " + kProgram + bad);
+  const std::string bad =
+      "train --data '" + (folder / "missing.txt") + "'" + tiny_options + " --steps 1000000";
+  const Outcome outcome = ranks(1, folder, good + " : -n 1 " + heed_program + bad);
   CHECK(outcome.status == 2);
   CHECK_THAT(outcome.err, Contains("heed: rank 1 of 2: ") && Contains("missing.txt' does not exist"));
   CHECK_FALSE(fs::exists(folder / "run"));
@@ -252,8 +253,8 @@ TEST_CASE("ranks with another text or other settings do not train one model", "[
   put(folder / "text.txt", sample_text());
   put(folder / "other.txt", sample_text() + "more tea\n");
   const std::string other =
-      "train --data '" + (folder / "other.txt") + "' --out '" + (folder / "run") + "'" + kTiny;
-  const Outcome outcome = ranks(1, folder, train(folder, "run", "") + " : -n 1 " + kProgram + other);
+      "train --data '" + (folder / "other.txt") + "' --out '" + (folder / "run") + "'" + tiny_options;
+  const Outcome outcome = ranks(1, folder, train(folder, "run", "") + " : -n 1 " + heed_program + other);
   CHECK(outcome.status == 2);
   CHECK_THAT(outcome.err, Contains("the settings and the text of rank 1"));
 }
@@ -283,8 +284,8 @@ TEST_CASE("a rank that finds no memory within a step ends the job, with its numb
   // The second rank alone has a limit, in which it begins and takes steps; but not steps of 32768 windows,
   // which need about 1 GiB.
   const auto limited = [&](const std::string& rest) {
-    const std::string job = kProgram + "train --resume --out '" + (folder / "run") + "'" + rest;
-    const std::string arguments = job.substr(kProgram.size());
+    const std::string job = heed_program + "train --resume --out '" + (folder / "run") + "'" + rest;
+    const std::string arguments = job.substr(heed_program.size());
     return run_heed(folder, arguments + " : -n 1 sh -c 'ulimit -v 524288; exec \"$@\"' limited " + job,
                     "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 " + mpirun(1));
   };

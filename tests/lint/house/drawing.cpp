@@ -8,11 +8,11 @@
 namespace heed::lint::house {
 namespace {
 
-constexpr double kMargin = 32, kRowGap = 46, kTop = 56, kBottom = 64;
-constexpr double kWidth = 226, kHeight = 56;
-constexpr double kInnerWidth = 136, kInnerHeight = 54, kInnerGap = 20, kInnerMargin = 12;
+constexpr double page_margin = 32, row_gap = 46, top_margin = 56, bottom_margin = 64;
+constexpr double box_width = 226, box_height = 56;
+constexpr double inner_width = 136, inner_height = 54, inner_gap = 20, inner_margin = 12;
 
-constexpr const char* kStyle =
+constexpr const char* style_sheet =
     "svg{--paper:#fcfcfa;--ink:#1c1d20;--muted:#65676d;--line:#b9bbc0;--room:#ffffff;--inner:#eef2fb;"
     "--program:#f6f1e8;--arrow:#3567c9}\n"
     "@media (prefers-color-scheme:dark){svg{--paper:#15171a;--ink:#e9eaec;--muted:#9b9fa7;--line:#4a4f57;"
@@ -50,11 +50,11 @@ std::string count_of(const Room& room) {
 
 double width_of(const Room& room) {
   const auto count = static_cast<double>(room.inner.size());
-  return std::max(kWidth, count * kInnerWidth + (count - 1) * kInnerGap + 2 * kInnerMargin);
+  return std::max(box_width, count * inner_width + (count - 1) * inner_gap + 2 * inner_margin);
 }
 
 double height_of(const Room& room) {
-  return room.inner.empty() ? kHeight : kHeight + kInnerHeight + kInnerMargin;
+  return room.inner.empty() ? box_height : box_height + inner_height + inner_margin;
 }
 
 /// Where a row of rooms lies.
@@ -80,7 +80,7 @@ class Drawing {
   }
 
   std::string svg() const {
-    std::string body = text_at(kMargin, 30, "title", "The rooms of heed, and who includes whom");
+    std::string body = text_at(page_margin, 30, "title", "The rooms of heed, and who includes whom");
     for (std::size_t level = 0; level < rows_.size(); ++level) {
       for (const int at : layout_.layers[level]) {
         if (place(at).room >= 0) body += room_at(place(at), rows_[level]) + arrows_from(at, level);
@@ -96,7 +96,7 @@ class Drawing {
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + width + " " + height + "\" width=\"" +
            width + "\" height=\"" + height +
            "\" role=\"img\">\n<title>The rooms of heed, and who includes whom</title>\n" + "<style>" +
-           kStyle + "</style>\n<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" " +
+           style_sheet + "</style>\n<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" " +
            "markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">" +
            "<path class=\"tip\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n<rect class=\"paper\" width=\"" +
            width + "\" height=\"" + height + "\"/>\n" + body + "</svg>\n";
@@ -105,7 +105,7 @@ class Drawing {
  private:
   /// A line of text, so high above the lower edge.
   std::string caption(double height, const std::string& words) const {
-    return text_at(kMargin, height_ - height, "caption", words);
+    return text_at(page_margin, height_ - height, "caption", words);
   }
 
   const Place& place(int at) const { return layout_.places[static_cast<std::size_t>(at)]; }
@@ -118,19 +118,19 @@ class Drawing {
       left = std::min(left, one.x - one.width / 2);
       right = std::max(right, one.x + one.width / 2);
     }
-    for (Place& one : layout_.places) one.x += kMargin - left;
-    width_ = std::max(right - left + 2 * kMargin, 620.0);
+    for (Place& one : layout_.places) one.x += page_margin - left;
+    width_ = std::max(right - left + 2 * page_margin, 620.0);
     rows_.resize(layout_.layers.size());
-    double top = kTop;
+    double top = top_margin;
     for (std::size_t level = rows_.size(); level-- > 0;) {
       rows_[level].top = top;
       for (const int at : layout_.layers[level]) {
         const double height = place(at).room < 0 ? 0 : height_of(room(place(at)));
         rows_[level].height = std::max(rows_[level].height, height);
       }
-      top = rows_[level].bottom() + kRowGap;
+      top = rows_[level].bottom() + row_gap;
     }
-    height_ = top - kRowGap + kBottom;
+    height_ = top - row_gap + bottom_margin;
   }
 
   /// Spreads the ends of arrows over the edges of the rooms, from left to right as their other ends lie.
@@ -202,14 +202,14 @@ class Drawing {
     text += text_at(left + place.width - 14, row.top + 24, "count", count_of(one), "end");
     text += text_at(left + 14, row.top + 43, "words", one.words);
     const auto count = static_cast<double>(one.inner.size());
-    double x = place.x - (count * kInnerWidth + (count - 1) * kInnerGap) / 2;
+    double x = place.x - (count * inner_width + (count - 1) * inner_gap) / 2;
     for (std::size_t i = 0; i < one.inner.size(); ++i) {
-      text += inner_at(one.inner[i], x, row.top + kHeight);
-      const double next = x + kInnerWidth + kInnerGap;
+      text += inner_at(one.inner[i], x, row.top + box_height);
+      const double next = x + inner_width + inner_gap;
       if (i + 1 < one.inner.size() &&
           house_.inner_arrows.count({one.inner[i].name, one.inner[i + 1].name}) == 1) {
-        const double middle = row.top + kHeight + kInnerHeight / 2;
-        text += arrow("M" + number(next - kInnerGap) + " " + number(middle) + "H" + number(next),
+        const double middle = row.top + box_height + inner_height / 2;
+        text += arrow("M" + number(next - inner_gap) + " " + number(middle) + "H" + number(next),
                       one.inner[i].name, one.inner[i + 1].name);
       }
       x = next;
@@ -218,7 +218,7 @@ class Drawing {
   }
 
   static std::string inner_at(const Room& inner, double x, double y) {
-    return box("inner", x, y, kInnerWidth, kInnerHeight) +
+    return box("inner", x, y, inner_width, inner_height) +
            text_at(x + 10, y + 18, "part", inner.name.substr(inner.name.find('/') + 1) + "/") +
            text_at(x + 10, y + 33, "words", inner.words) + text_at(x + 10, y + 47, "count", count_of(inner));
   }

@@ -8,8 +8,8 @@
 namespace heed::lint::house {
 namespace {
 
-constexpr double kGap = 36;
-constexpr double kWayWidth = 12;
+constexpr double gap = 36;
+constexpr double way_width = 12;
 
 int layer_of(const IncludeGraph& arrows, const std::string& room) {
   int layer = 0;
@@ -37,7 +37,7 @@ Layout places_of(const House& house, const std::vector<double>& widths) {
       int last = numbers.at(from);
       for (int level = levels.at(from) - 1; level > levels.at(to); --level) {
         const int way = static_cast<int>(layout.places.size());
-        layout.places.push_back({-1, kWayWidth});
+        layout.places.push_back({-1, way_width});
         layout.layers[static_cast<std::size_t>(level)].push_back(way);
         layout.places[static_cast<std::size_t>(last)].below.push_back(way);
         last = way;
@@ -55,7 +55,7 @@ const Place& place(const Layout& layout, int number) {
 
 /// Distance of the centres of two neighbours.
 double distance(const Layout& layout, int left, int right) {
-  return (place(layout, left).width + place(layout, right).width) / 2 + kGap;
+  return (place(layout, left).width + place(layout, right).width) / 2 + gap;
 }
 
 /// Puts the layer's places side by side round x = 0.
@@ -71,7 +71,7 @@ void centre(Layout& layout, const std::vector<int>& layer) {
 
 /// What the arrows from one layer to the next cost: crossings, and where those are even, the way sideways.
 double cost_of(const Layout& layout, const std::vector<int>& layer) {
-  constexpr double kCrossing = 1e6;
+  constexpr double crossing = 1e6;
   std::vector<std::pair<double, double>> arrows;
   for (const int from : layer) {
     for (const int to : place(layout, from).below) {
@@ -84,7 +84,7 @@ double cost_of(const Layout& layout, const std::vector<int>& layer) {
     for (std::size_t k = 0; k < i; ++k) {
       const double above = arrows[i].first - arrows[k].first;
       const double below = arrows[i].second - arrows[k].second;
-      if (above * below < 0) cost += kCrossing;
+      if (above * below < 0) cost += crossing;
     }
   }
   return cost;
@@ -182,7 +182,7 @@ void align(Layout& layout) {
 /// Whether a place could stand at x without coming close to its neighbours in the layer.
 bool fits(const Layout& layout, int number, double x) {
   const auto is_clear = [&](int other) {
-    return std::abs(x - place(layout, other).x) >= distance(layout, number, other) - kGap / 2;
+    return std::abs(x - place(layout, other).x) >= distance(layout, number, other) - gap / 2;
   };
   for (const auto& layer : layout.layers) {
     const auto found = std::find(layer.begin(), layer.end(), number);

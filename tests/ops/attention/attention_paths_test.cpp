@@ -1,4 +1,5 @@
-// The three forms of attention against each other: blocked, composite, textbook, over random options and all lengths.
+// The three forms of attention against each other: blocked, composite,
+// textbook, over random options and all lengths.
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -243,7 +244,8 @@ void compare_lengths(std::int64_t queries, std::int64_t keys, std::int64_t size,
   // The bound of the requirement, 1e-5 relative, on the size of each result.
   require_close(cast(y, DType::f64).to_vector<double>(), expected.to_vector<double>(), 1e-5);
   for (std::size_t i = 0; i < 3; ++i) {
-    // A gradient of keys and values is a sum over the queries: terms of random sign add up to √n, even where they cancel.
+    // A gradient of keys and values is a sum over the queries: terms of
+    // random sign add up to √n, even where they cancel.
     const double size_of_sum = i == 0 ? 1 : std::sqrt(static_cast<double>(queries));
     require_close(cast(gradients[i], DType::f64).to_vector<double>(),
                   expected_gradients[i].to_vector<double>(), 1e-5, size_of_sum);

@@ -22,7 +22,7 @@ using heed::nn::CausalLM;
 
 namespace {
 
-constexpr std::int64_t kContext = 12;
+constexpr std::int64_t context_size = 12;
 
 std::vector<std::int64_t> some_tokens() {
   std::vector<std::int64_t> tokens(2000);
@@ -32,7 +32,8 @@ std::vector<std::int64_t> some_tokens() {
 
 CausalLM make_model(std::uint64_t seed) {
   heed::Generator random(seed);
-  return {{.vocab_size = 11, .context = kContext, .num_layers = 2, .num_heads = 2, .embed_dim = 16}, random};
+  return {{.vocab_size = 11, .context = context_size, .num_layers = 2, .num_heads = 2, .embed_dim = 16},
+          random};
 }
 
 // 100 samples in batches of 11: nine whole ones, and one of a single row.
@@ -41,8 +42,8 @@ text::Batch uneven_batch(const std::vector<std::int64_t>& tokens, std::int64_t n
     const std::int64_t rows = x.size(0);
     return heed::narrow(x, 0, share.first(rows), share.count(rows));
   };
-  const text::WindowSequence whole(std::span<const std::int64_t>(tokens).first(100 * kContext + 1),
-                                   {.context = kContext, .batch = 11});
+  const text::WindowSequence whole(std::span<const std::int64_t>(tokens).first(100 * context_size + 1),
+                                   {.context = context_size, .batch = 11});
   REQUIRE(whole.windows() == 100);
   const text::Batch batch = whole.batch(number % whole.batches());
   return {part(batch.inputs), part(batch.targets)};
@@ -76,8 +77,8 @@ Result train_model(int steps, bool alone, const Batches& batches, std::uint64_t 
   return result;
 }
 
-// Float32 gradients of rows that are summed in another order differ by a rounding, 6e-8, and the losses after 50 steps by
-// several: the house's 5e-7.
+// Float32 gradients of rows that are summed in another order differ by a rounding, 6e-8, and the losses after
+// 50 steps by several: the house's 5e-7.
 void check_losses(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -103,7 +104,7 @@ TEST_CASE("a batch of 48 on one rank and on all of them: the same 50 losses, wei
     return [&tokens, parts, share](int step) {
       heed::Generator random(3);
       const text::WindowLoader loader(std::span<const std::int64_t>(tokens),
-                                      {.context = kContext, .batch = 48 / parts, .share = share}, random);
+                                      {.context = context_size, .batch = 48 / parts, .share = share}, random);
       std::vector<text::Batch> result;
       for (std::int64_t i = 0; i < parts; ++i) result.push_back(loader.batch(step * parts + i));
       return result;
@@ -149,7 +150,7 @@ TEST_CASE("tokens that do not count, unlike from rank to rank, weigh nothing", "
   const auto batch = [&](heed::Share share) {
     auto result = uneven_batch(tokens, 0, share);
     auto targets = result.targets.to_vector<std::int64_t>();
-    const std::int64_t first = share.first(11) * kContext;
+    const std::int64_t first = share.first(11) * context_size;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const auto place = first + static_cast<std::int64_t>(i);
       if (place * place % 5 < 3) targets[i] = text::no_target;
@@ -166,7 +167,7 @@ TEST_CASE("the validation loss of all ranks is that of one", "[report-50]") {
   const auto tokens = some_tokens();
   CausalLM model = make_model(1);
   const text::WindowSequence windows(std::span<const std::int64_t>(tokens),
-                                     {.context = kContext, .batch = 5});
+                                     {.context = context_size, .batch = 5});
   // The same batches, added up in another order in double.
   CHECK(train::mean_loss(model, windows, &world()) ==
         Approx(train::mean_loss(model, windows)).epsilon(1e-12));

@@ -45,15 +45,15 @@ TEST_CASE("a model without training has no induction head") {
 
 TEST_CASE("a small model that learns to copy has a head that looks at what is copied") {
   const InductionSource source({.keys = 3, .values = 8});
-  constexpr std::int64_t kContext = 12;
-  constexpr std::int64_t kSteps = 600;
+  constexpr std::int64_t context_size = 12;
+  constexpr std::int64_t step_count = 600;
   const int threads = heed::num_threads();
   heed::set_num_threads(1);  // the work of a step is too small to share
   const heed::text::CharTokenizer tokenizer("abc01234567");
-  const auto ids = tokenizer.encode(source.generate(20000, kContext + 1, 1));
+  const auto ids = tokenizer.encode(source.generate(20000, context_size + 1, 1));
   heed::Generator generator(1);
   heed::nn::CausalLM model({.vocab_size = tokenizer.vocab_size(),
-                            .context = kContext,
+                            .context = context_size,
                             .num_layers = 2,
                             .num_heads = 2,
                             .embed_dim = 32,
@@ -61,12 +61,12 @@ TEST_CASE("a small model that learns to copy has a head that looks at what is co
                            generator);
   const auto parameters = model.named_parameters();
   heed::optim::AdamW optimizer(parameters, {.beta2 = 0.99, .weight_decay = 0});
-  const heed::text::WindowLoader windows(ids, {.context = kContext, .batch = 16, .every = kContext + 1},
-                                         generator);
+  const heed::text::WindowLoader windows(
+      ids, {.context = context_size, .batch = 16, .every = context_size + 1}, generator);
   const auto rate = heed::optim::warmup_stable_decay(
-      {.lr = 0.01, .min_lr = 0.001, .warmup = 50, .decay = 150, .total = kSteps});
+      {.lr = 0.01, .min_lr = 0.001, .warmup = 50, .decay = 150, .total = step_count});
   double loss = 0;
-  for (std::int64_t step = 0; step < kSteps; ++step) {
+  for (std::int64_t step = 0; step < step_count; ++step) {
     const heed::Tensor mean = heed::train::batch_loss(model, windows.batch(step));
     heed::backward(mean);
     heed::optim::clip_grad_norm(parameters, 1.0);
@@ -79,7 +79,7 @@ TEST_CASE("a small model that learns to copy has a head that looks at what is co
   for (const auto& heads : heed::train::report::induction_scores(model, tokenizer, source)) {
     most = std::max(most, *std::max_element(heads.begin(), heads.end()));
   }
-  CAPTURE(loss, source.entropy_floor(kContext));
+  CAPTURE(loss, source.entropy_floor(context_size));
   CHECK(most >= 0.8);
   heed::set_num_threads(threads);
 }
