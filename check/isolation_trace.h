@@ -44,7 +44,7 @@ struct TracedChange {
 };
 /// What another x changes in the results of a run. Stops after result `last`.
 std::vector<TracedChange> changes_by(const SequenceModel& model, const Tensor& other, const Trace& trace,
-                                     std::int64_t last = std::numeric_limits<std::int64_t>::max());
+                                     std::int64_t last = (std::numeric_limits<std::int64_t>::max)());
 
 /// For each element, row-major, whether its bits differ; a and b have one shape and dtype.
 std::vector<bool> differing(const Tensor& a, const Tensor& b);
