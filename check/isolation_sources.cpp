@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <heed/check/isolation_sources.h>
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::int32_t nobody = -1;
 constexpr std::int32_t several = -2;
+constexpr int gather_steps = 4;
 
 // Results that the tokens change although nothing else that they are made of on the tape changes.
 std::vector<std::size_t> numbers_of_sources(const Trace& trace, const std::vector<TracedChange>& by_all) {
@@ -26,19 +28,52 @@ std::vector<std::size_t> numbers_of_sources(const Trace& trace, const std::vecto
   return numbers;
 }
 
+bool any(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
+
+// Each flagged result gives way to the results that read it.
+std::vector<std::size_t> behind(const Trace& trace, const std::vector<std::size_t>& numbers,
+                                const std::vector<bool>& flagged) {
+  std::set<std::size_t> next;
+  const std::vector<bool> reaches = trace.reaches_output();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!flagged[i]) next.insert(numbers[i]);
+    for (std::size_t r = 0; flagged[i] && r < trace.results.size(); ++r) {
+      const auto edges = trace.results[r].node->edges();
+      const bool reads = std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) {
+        return trace.number_of(edge) == static_cast<std::int64_t>(numbers[i]);
+      });
+      if (reads && reaches[r]) next.insert(r);
+    }
+  }
+  return {next.begin(), next.end()};
+}
+
 // Who owns the elements of some results.
 class Owners {
  public:
   Owners(const SequenceModel& model, const Trace& trace, const SequenceGrid& grid, const Moved& moved,
          std::vector<std::size_t> numbers)
-      : model_(model), trace_(trace), grid_(grid), moved_(moved), numbers_(std::move(numbers)) {}
-
-  std::vector<IsolationSource> sources() {
+      : model_(model), trace_(trace), grid_(grid), moved_(moved), numbers_(std::move(numbers)) {
     for (const std::size_t number : numbers_) {
       const auto size = static_cast<std::size_t>(trace_.results[number].value.numel());
       sources_.push_back({trace_.results[number].handle(), std::vector<std::int32_t>(size, nobody)});
+      for (std::int64_t p = 0; p < grid_.size(); ++p) sources_.back().sets.push_back({p});
     }
     ask_by_digits();
+  }
+
+  // Of each result, whether some element belongs to several places.
+  std::vector<bool> shared() const {
+    std::vector<bool> shared;
+    for (const IsolationSource& source : sources_) {
+      shared.push_back(std::find(source.owners.begin(), source.owners.end(), several) != source.owners.end());
+    }
+    return shared;
+  }
+
+  std::vector<IsolationSource> sources() {
     ask_one_by_one();
     for (IsolationSource& source : sources_) complete_rows(source);
     return std::move(sources_);
@@ -61,10 +96,6 @@ class Owners {
   // An element of one owner changes with each binary digit of the owner's number, and never with
   // the digit's opposite.
   void ask_by_digits() {
-    for (IsolationSource& source : sources_) source.sets.resize(static_cast<std::size_t>(grid_.size()));
-    for (std::int64_t p = 0; p < grid_.size(); ++p) {
-      for (IsolationSource& source : sources_) source.sets[static_cast<std::size_t>(p)] = {p};
-    }
     for (int digit = 0; digit == 0 || (std::int64_t{1} << digit) < grid_.size(); ++digit) {
       Places ones = grid_.none();
       for (std::int64_t p = 0; p < grid_.size(); ++p)
@@ -75,6 +106,11 @@ class Owners {
       const auto by_zeros = changed_by(zeros);
       for (std::size_t s = 0; s < sources_.size(); ++s) {
         add_digit(sources_[s], digit, by_ones[s], by_zeros[s]);
+      }
+    }
+    for (IsolationSource& source : sources_) {  // digits of several may add up to a number that is nobody's
+      for (std::int32_t& owner : source.owners) {
+        if (owner >= grid_.size()) owner = several;
       }
     }
   }
@@ -93,16 +129,7 @@ class Owners {
   }
 
   void ask_one_by_one() {
-    for (IsolationSource& source :
-         sources_) {  // digits of several owners may add up to a number that is nobody's
-      for (std::int32_t& owner : source.owners) {
-        if (owner >= grid_.size()) owner = several;
-      }
-    }
-    const bool needed = std::any_of(sources_.begin(), sources_.end(), [](const IsolationSource& source) {
-      return std::find(source.owners.begin(), source.owners.end(), several) != source.owners.end();
-    });
-    if (!needed) return;
+    if (!any(shared())) return;
     std::vector<std::vector<bool>> open;
     for (IsolationSource& source : sources_) {
       open.emplace_back();
@@ -181,7 +208,17 @@ std::vector<IsolationSource> sources_of_tokens(const SequenceModel& model, const
   const auto by_all = changes_by(model, moved(grid.all()), trace);
   std::vector<std::size_t> numbers = numbers_of_sources(trace, by_all);
   if (numbers.empty()) return {};
-  return Owners(model, trace, grid, moved, std::move(numbers)).sources();
+  Owners first(model, trace, grid, moved, numbers);
+  std::vector<bool> shared = first.shared();
+  // Rows that several tokens decide together, such as vectors of sorted tokens, may be gathered into rows of one.
+  for (int step = 0; step < gather_steps && any(shared); ++step) {
+    numbers = behind(trace, numbers, shared);
+    if (numbers.empty()) break;
+    Owners next(model, trace, grid, moved, numbers);
+    shared = next.shared();
+    if (!any(shared)) return next.sources();
+  }
+  return first.sources();
 }
 
 }  // namespace heed::check

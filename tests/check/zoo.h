@@ -78,6 +78,8 @@ Tensor lower_triangle(std::int64_t n);
 Tensor later(const Tensor& x);
 /// x one position earlier, zeros last: y_t = x_{t+1}.
 Tensor earlier(const Tensor& x);
+/// Vectors of tokens [.., C], looked up in the order of the sorted tokens and gathered from there.
+Tensor gathered_vectors(const Tensor& table, const Tensor& tokens);
 /// Position by position: tanh(x W).
 Tensor dense(const Tensor& x);
 

@@ -101,6 +101,9 @@ std::vector<Honest> embeddings() {
                       return reshape(y, {samples, positions, width});
                     },
                     tokens()});
+  models.push_back(
+      {"sorted tokens looked up, then gathered",
+       [=](const Tensor& x) { return (*m)(gathered_vectors(table, x), AttentionMask::causal()); }, tokens()});
   models.push_back({"one-hot vectors and a product",
                     [=](const Tensor& x) {
                       return (*m)(matmul(one_hot(x, vocabulary, DType::f64), table), AttentionMask::causal());

@@ -77,6 +77,9 @@ std::vector<Leaky> leaky_tokens() {
       },
       "slice"));
   models.push_back(of_tokens(
+      "gathered vectors, without a mask", [=](const Tensor& x) { return (*m)(gathered_vectors(table, x)); },
+      "attention", "MultiHeadAttention"));
+  models.push_back(of_tokens(
       "a bag of words",
       [=](const Tensor& x) {
         const Tensor e = embedding(table, x);

@@ -1,9 +1,12 @@
 #include <heed/ops/activation.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/concat.h>
+#include <heed/ops/embedding.h>
+#include <heed/ops/gather.h>
 #include <heed/ops/matmul.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/slice.h>
+#include <heed/ops/sort.h>
 
 #include "zoo.h"
 
@@ -62,6 +65,13 @@ Tensor later(const Tensor& x) {
 
 Tensor earlier(const Tensor& x) {
   return concat({slice(x, 1, 1), zeros_like(slice(x, 1, 0, 1)).detach()}, 1);
+}
+
+Tensor gathered_vectors(const Tensor& table, const Tensor& tokens) {
+  const ValuesIndices sorted = sort(reshape(tokens, {tokens.numel()}));
+  const Tensor vectors = embedding(table, sorted.values);
+  const Tensor back = index_select(vectors, 0, sort(sorted.indices).indices);
+  return reshape(back, {tokens.size(0), tokens.size(1), table.size(1)});
 }
 
 Tensor dense(const Tensor& x) { return tanh(matmul(x, parameter(x.size(-1), x.size(-1)))); }
