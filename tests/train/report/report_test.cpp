@@ -91,8 +91,41 @@ TEST_CASE("text cannot break out of the page") {
 
 TEST_CASE("tokens are visible") {
   CHECK(visible_token(" a\n\t") == "\u2423a\u21B5\u21E5");
-  CHECK(visible_token("\xE2\x82") == "xE2x82");  // part of a character, as a byte tokenizer makes it
-  CHECK(visible_token("\u20ac\x01") == "\u20acx01");
+  CHECK(visible_token("\xE2\x88") == "\\xE2\\x88");  // part of a character, as a byte tokenizer makes it
+  CHECK(visible_token("\u20ac\x01") == "\u20ac\\x01");
+  CHECK(visible_token("a\u0085\xFFz") == "a\\xC2\\x85\\xFFz");
+}
+
+TEST_CASE("code points that show nothing by themselves are named or carried") {
+  // Alone, as a character tokenizer makes them.
+  CHECK(visible_token("\u200D") == "\u2039ZWJ\u203A");
+  CHECK(visible_token("\uFE0F") == "\u2039VS16\u203A");
+  CHECK(visible_token("\U000E0101") == "\u2039VS18\u203A");
+  CHECK(visible_token("\u00A0") == "\u2039NBSP\u203A");
+  CHECK(visible_token("\uFEFFa") == "\u2039BOM\u203Aa");
+  CHECK(visible_token("\u2003\u202E\u3000") == "\u2039U+2003\u203A\u2039U+202E\u203A\u2039U+3000\u203A");
+  CHECK(visible_token("\u0301") == "\u25CC\u0301");
+  CHECK(visible_token("\u093F") == "\u25CC\u093F");
+  CHECK(visible_token("\xE2\u0301") == "\\xE2\u25CC\u0301");
+  // With what they belong to.
+  const std::string coder = "\U0001F469\U0001F3FD\u200D\U0001F4BB";
+  CHECK(visible_token(coder) == coder);
+  CHECK(visible_token("\u2764\uFE0F\u200D\U0001F525") == "\u2764\uFE0F\u200D\U0001F525");
+  CHECK(visible_token("e\u0301\u0323") == "e\u0301\u0323");
+  CHECK(visible_token(" \u0301") == "\u2423\u0301");
+  // A joiner that joins nothing.
+  CHECK(visible_token("\U0001F469\u200D") == "\U0001F469\u2039ZWJ\u203A");
+  CHECK(visible_token("\u200D\U0001F4BB") == "\u2039ZWJ\u203A\U0001F4BB");
+  CHECK(visible_token("a\u200Db") == "a\u2039ZWJ\u203Ab");
+  CHECK(visible_token("\u00e9\u200D\u200D\u00e9") == "\u00e9\u2039ZWJ\u203A\u2039ZWJ\u203A\u00e9");
+  // The marks' first and last, and their neighbours.
+  for (const char* text : {"\u02FF", "\u0370", "\u0903\u0904", "\U000E01F0"}) {
+    CAPTURE(text);
+    CHECK(visible_token(text).find("\u2039") == std::string::npos);
+  }
+  CHECK(visible_token("\u0300") == "\u25CC\u0300");
+  CHECK(visible_token("\u036F") == "\u25CC\u036F");
+  CHECK(visible_token("\u0370") == "\u0370");
 }
 
 TEST_CASE("the report holds all it was given and needs nothing else") {
