@@ -72,6 +72,16 @@ nlohmann::json data_of(const std::string& page) {
   return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
+// The weights of a map in 4000ths: two digits of base64 each.
+std::vector<int> weights_of(const std::string& map) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<int> weights;
+  for (std::size_t i = 0; i + 1 < map.size(); i += 2) {
+    weights.push_back(static_cast<int>(64 * digits.find(map[i]) + digits.find(map[i + 1])));
+  }
+  return weights;
+}
+
 }  // namespace
 
 TEST_CASE("the loss sentence adds up as printed") {
@@ -135,7 +145,7 @@ TEST_CASE("the report holds all it was given and needs nothing else") {
   CHECK(data["title"] == "run <1>");
   CHECK(data["settings"]["text"] == "</script>");
   const auto& run = data["run"];
-  CHECK(run["curves"]["loss"].dump() == "[[1.0,4.0],[2.0,2.0],[3.0,1.3333]]");
+  CHECK(run["curves"]["loss"].dump() == "[[1.0,4.0],[2.0,2.0],[3.0,1.3333333]]");
   CHECK(run["floor"] == 1.04);
   CHECK(run["evaluations"][0]["sample"] == "</script><script>alert(1)</script>");
   CHECK(run["measured"].size() == 1);
@@ -144,7 +154,10 @@ TEST_CASE("the report holds all it was given and needs nothing else") {
   CHECK(run["measured"][0]["undivided_entropy"].dump() == "[0.125,0.0]");
   CHECK(run["profile"][0]["op"] == "matmul");
   CHECK(data["attention"]["tokens"][1] == "\u2423");
-  CHECK(data["attention"]["maps"][0].dump() == "[1000,0,0,500,500,0,900,null,99]");
+  CHECK(data["attention"]["causal"] == false);  // of the second map
+  CHECK(weights_of(data["attention"]["maps"][0]) ==
+        std::vector<int>{4000, 0, 0, 2000, 2000, 0, 3600, 4095, 396});
+  CHECK(weights_of(data["attention"]["maps"][1]) == std::vector<int>(9, 1000));
   CHECK(data["marks"].dump() == "[[1,\"copies\"]]");
   CHECK(contains(page, "<title>run &lt;1&gt;</title>"));
   CHECK(contains(page, "default-src 'none'"));
@@ -154,6 +167,41 @@ TEST_CASE("the report holds all it was given and needs nothing else") {
     CAPTURE(network);
     CHECK_FALSE(contains(page, network));
   }
+}
+
+TEST_CASE("of causal maps only the keys up to the query are written") {
+  auto data = small_report();
+  data.attention->maps = {{1, 0, 0, 0.25f, 0.75f, 0, 0, 1, 0}, {1, 0, 0, 0, 1, 0, NAN, -1, 2}};
+  auto attention = data_of(render_report(data))["attention"];
+  CHECK(attention["causal"] == true);
+  CHECK(weights_of(attention["maps"][0]) == std::vector<int>{4000, 1000, 3000, 0, 4000, 0});
+  CHECK(weights_of(attention["maps"][1]) == std::vector<int>{4000, 0, 4000, 4095, 0, 4000});
+  data.attention->maps[1][2] = NAN;
+  attention = data_of(render_report(data))["attention"];
+  CHECK(attention["causal"] == false);
+  CHECK(weights_of(attention["maps"][1]) == std::vector<int>{4000, 0, 4095, 0, 4000, 0, 4095, 0, 4000});
+}
+
+TEST_CASE("a report tells how large the run was, how long it took and where it comes from") {
+  auto data = small_report();
+  CHECK(data_of(render_report(data))["run"]["facts"].dump() == R"({"steps":3})");
+  RunHeader& header = data.run->header;
+  header.parameters = 803072;
+  header.tokens = 1115394;
+  header.vocabulary = 65;
+  header.tokens_per_step = 768;
+  header.version = "0.3.0";
+  header.date = "2025-01-31 09:30 UTC";
+  for (StepRecord& step : data.run->steps) step.milliseconds = 1500;
+  data.run->steps[0].milliseconds = NAN;
+  const auto facts = nlohmann::json::parse(R"({"parameters": 803072, "tokens": 1115394, "vocabulary": 65,
+    "steps": 3, "tokens_seen": 2304, "seconds": 3.0, "date": "2025-01-31 09:30 UTC", "version": "0.3.0"})");
+  CHECK(data_of(render_report(data))["run"]["facts"] == facts);
+}
+
+TEST_CASE("settings that did not apply are not in the report") {
+  const std::string settings = R"({"embd": 0, "beta": null, "data": [], "init": "", "packed": false})";
+  CHECK(data_of(render_report({.settings = settings}))["settings"].dump() == R"({"embd":0,"packed":false})");
 }
 
 TEST_CASE("a long run is thinned") {
@@ -194,6 +242,18 @@ TEST_CASE("a log reads back what was written, and nothing else") {
   for (const StepRecord& step : data.run->steps) CHECK(add_line(read, to_json_line(log_line(step))));
   CHECK(add_line(read, to_json_line(log_line(data.run->evaluations[0]))));
   CHECK(render_report({.run = read}) == render_report({.run = data.run}));
+  // A header of an earlier heed, without the version, the date and the tokens of a step; and one with them.
+  CHECK_FALSE(contains(to_json_line(log_line(data.run->header)), "\"version\""));
+  CHECK(read.header.version.empty());
+  CHECK(read.header.tokens_per_step == 0);
+  RunHeader header = data.run->header;
+  header.version = "0.3.0";
+  header.date = "2025-01-31 09:30 UTC";
+  header.tokens_per_step = 768;
+  REQUIRE(add_line(read, to_json_line(log_line(header))));
+  CHECK(read.header.version == "0.3.0");
+  CHECK(read.header.date == "2025-01-31 09:30 UTC");
+  CHECK(read.header.tokens_per_step == 768);
   const std::string later = to_json_line(log_line(StepRecord{.step = 5}));
   CHECK_FALSE(add_line(read, later, 4));
   for (const char* foreign : {"", "{\"step\": 1", "[]", "{}", "{\"step\": 1}", "{\"step\": -1, \"loss\": 1}",
