@@ -1,17 +1,50 @@
 """A headless Chromium, driven by the DevTools protocol over a pipe. Python's standard library alone."""
 
+import base64
 import json
 import os
 import select
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
+import zlib
 
 
 def find_chromium():
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next((path for path in map(shutil.which, names) if path), None)
+
+
+def decode_png(data):
+    """The pixels of a PNG as Chromium writes it: 8 bits a channel, RGB or RGBA, not interlaced."""
+    width, height, bits, colour = struct.unpack(">IIBB", data[16:26])
+    channels = {2: 3, 6: 4}[colour]
+    assert bits == 8
+    packed, at = b"", 8
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        if kind == b"IDAT":
+            packed += data[at + 8:at + 8 + length]
+        at += length + 12
+    raw, stride = zlib.decompress(packed), width * channels
+    rows, above = [], bytearray(stride)
+    for y in range(height):
+        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        for i in range(stride):
+            left = row[i - channels] if i >= channels else 0
+            corner = above[i - channels] if i >= channels else 0
+            row[i] = (row[i] + (0, left, above[i], (left + above[i]) // 2, paeth(left, above[i], corner))[kind]) % 256
+        rows.append([tuple(row[i:i + 3]) for i in range(0, stride, channels)])
+        above = row
+    return rows
+
+
+def paeth(left, above, corner):
+    """PNG's guess of a byte: the neighbour that is nearest to left + above - corner."""
+    guess = left + above - corner
+    return min((left, above, corner), key=lambda byte: abs(guess - byte))
 
 
 class Browser:
@@ -81,8 +114,8 @@ class Browser:
         elif event == "Page.loadEventFired":
             self.loaded = True
 
-    def size(self, width, height, dark=False):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+    def size(self, width, height, dark=False, density=1):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=density,
                   mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -139,6 +172,16 @@ class Browser:
     def picture(self):
         """The whole page as PNG, in base64."""
         return self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+
+    def pixels(self, selector):
+        """What is seen of an element: rows of pixels, each (red, green, blue)."""
+        x, y, right, bottom = self.run(f"""(() => {{
+            const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
+            return [box.x + scrollX, box.y + scrollY, box.right + scrollX, box.bottom + scrollY].map(Math.round);
+        }})()""")
+        clip = {"x": x, "y": y, "width": right - x, "height": bottom - y, "scale": 1}
+        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"]
+        return decode_png(base64.b64decode(picture))
 
     def close(self):
         self.process.terminate()

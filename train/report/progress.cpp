@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <heed/core/error.h>
@@ -34,13 +38,34 @@ std::string duration_text(double seconds) {
   return fmt::format("{}h {:02}m", whole / 3600, whole / 60 % 60);
 }
 
-std::string progress_line(const ProgressState& state) {
+std::string progress_line(const ProgressState& state, std::size_t width) {
   const std::string total = std::to_string(state.total);
-  std::string line = fmt::format("step {:>{}}/{} | loss {:.3f}", state.step, total.size(), total, state.loss);
-  if (state.validation_loss) line += fmt::format(" | val {:.3f}", *state.validation_loss);
-  line += " | " + speed_text(state.tokens_per_second);
-  if (state.step < state.total) line += " | " + duration_text(state.seconds_left) + " left";
-  return line;
+  struct Part {
+    std::string text;
+    int use;  // the least useful is left out first
+  };
+  std::vector<Part> parts = {{"step ", 3}, {fmt::format("{:>{}}/{}", state.step, total.size(), total), 6}};
+  parts.push_back({fmt::format(" | loss {:.3f}", state.loss), 5});
+  if (state.validation_loss) parts.push_back({fmt::format(" | val {:.3f}", *state.validation_loss), 2});
+  parts.push_back({" | " + speed_text(state.tokens_per_second), 1});
+  if (state.step < state.total) parts.push_back({" | " + duration_text(state.seconds_left) + " left", 4});
+
+  const auto length = [](std::size_t sum, const Part& part) { return sum + part.text.size(); };
+  while (parts.size() > 1 && std::accumulate(parts.begin(), parts.end(), std::size_t{0}, length) > width) {
+    parts.erase(std::ranges::min_element(parts, {}, &Part::use));
+  }
+  std::string line;
+  for (const Part& part : parts) line += part.text;
+  return line.substr(0, width);
+}
+
+std::optional<std::size_t> terminal_columns(std::FILE* terminal) {
+  const char* wanted = std::getenv("COLUMNS");
+  const long columns = wanted == nullptr ? 0 : std::strtol(wanted, nullptr, 10);
+  if (columns > 0) return static_cast<std::size_t>(columns);
+  winsize size{};
+  if (::ioctl(::fileno(terminal), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
 }
 
 Progress::Progress(ProgressOptions options) : options_(std::move(options)) {
@@ -101,8 +126,10 @@ void Progress::end_line() {
 }
 
 void Progress::show_live() {
-  // Return to the start of the line, write, and erase the rest of the former line.
-  fmt::print(options_.output, "\r{}\x1b[K", progress_line(state_));
+  // Return to the start of the line, write, and erase the rest of the former line. The last column stays
+  // free: with a cursor behind it, terminals differ in what they erase.
+  const std::size_t width = terminal_columns(options_.output).value_or(SIZE_MAX) - 1;
+  fmt::print(options_.output, "\r{}\x1b[K", progress_line(state_, width));
   std::fflush(options_.output);
   line_open_ = true;
   last_shown_ = options_.clock();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -18,8 +19,14 @@ struct ProgressState {
   double seconds_left = 0;
 };
 
-/// `step  300/2000 | loss 1.912 | val 2.013 | 12.8k tok/s | 1m 41s left`
-std::string progress_line(const ProgressState& state);
+/// `step  300/2000 | loss 1.912 | val 2.013 | 12.8k tok/s | 1m 41s left`, in at most `width` characters. Where
+/// that is too little, parts are left out in this order: the speed, the validation loss, the word `step`, the
+/// time left, the loss; in the end the line is cut.
+std::string progress_line(const ProgressState& state, std::size_t width = SIZE_MAX);
+
+/// The columns of a terminal: COLUMNS of the environment if it is a positive number, or else what the
+/// terminal says. nullopt where neither is known.
+std::optional<std::size_t> terminal_columns(std::FILE* terminal);
 
 /// `9s`, `1m 41s`, `2h 05m`.
 std::string duration_text(double seconds);
@@ -34,7 +41,7 @@ struct ProgressOptions {
   std::function<double()> clock = nullptr;  // seconds; unset: the steady clock
 };
 
-/// Shows the progress of a run. On a terminal it is one line that is redrawn; elsewhere, a plain line after
+/// Shows the progress of a run. On a terminal it is one line that is redrawn, and no wider; elsewhere, a plain line after
 /// each twentieth of the run, every plain_interval seconds, at each validation, and at the last step. The
 /// speed is smoothed over about ten steps and leaves out the time between pause() and resume().
 /// Throws    ValueError when first_step is negative or total is not above it.

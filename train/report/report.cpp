@@ -19,10 +19,12 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t most_points = 1000;
 constexpr std::size_t most_records = 200;
 
-// Five digits are more than a chart can show.
-Json number(double value) {
+// Five digits are more than a chart can show. Losses have more: their distance to the floor is shown too.
+constexpr int loss_digits = 8;
+
+Json number(double value, int digits = 5) {
   if (!std::isfinite(value)) return nullptr;
-  return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
+  return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
 Json numbers(const std::vector<double>& values) {
@@ -33,7 +35,7 @@ Json numbers(const std::vector<double>& values) {
 
 // [[step, value], …]: means of equally many consecutive steps. If one of the values is missing, so
 // is the mean.
-Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
+Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member, int digits) {
   const std::size_t stretch = (steps.size() + most_points - 1) / most_points;
   Json points = Json::array();
   for (std::size_t first = 0; first < steps.size(); first += stretch) {
@@ -44,7 +46,7 @@ Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member) {
       step += static_cast<double>(steps[i].step) / static_cast<double>(count);
       value += steps[i].*member / static_cast<double>(count);
     }
-    points.push_back({step, number(value)});
+    points.push_back({step, number(value, digits)});
   }
   return points;
 }
@@ -79,7 +81,7 @@ Json measured(const std::vector<StepRecord>& steps) {
 Json evaluations(const std::vector<Evaluation>& all) {
   Json list = Json::array();
   for (const Evaluation& e : picked(all)) {
-    list.push_back({{"step", e.step}, {"loss", number(e.loss)}, {"sample", e.sample}});
+    list.push_back({{"step", e.step}, {"loss", number(e.loss, loss_digits)}, {"sample", e.sample}});
   }
   return list;
 }
@@ -99,40 +101,103 @@ Json profile(const std::vector<StepRecord>& steps) {
   return list;
 }
 
-Json run_json(const RunLog& run) {
+// What is known of the run's size, cost and origin; unknown counts and words are left out.
+Json facts(const RunLog& run) {
   const RunHeader& header = run.header;
-  return {
-      {"unit", header.unit},
-      {"prompt", header.prompt},
-      {"floor", header.floor ? number(*header.floor) : Json()},
-      {"layers", header.layers},
-      {"heads", header.heads},
-      {"even_entropy", number(header.even_entropy)},
-      {"parts", header.parts},
-      {"curves", {{"loss", curve(run.steps, &StepRecord::loss)}, {"lr", curve(run.steps, &StepRecord::lr)}}},
-      {"measured", measured(run.steps)},
-      {"evaluations", evaluations(run.evaluations)},
-      {"profile", profile(run.steps)}};
+  Json known = Json::object();
+  const auto add = [&known](const char* name, std::int64_t count) {
+    if (count > 0) known[name] = count;
+  };
+  add("parameters", header.parameters);
+  add("tokens", header.tokens);
+  add("vocabulary", header.vocabulary);
+  if (!run.steps.empty()) {
+    double seconds = 0;
+    for (const StepRecord& step : run.steps) {
+      if (std::isfinite(step.milliseconds)) seconds += step.milliseconds / 1000;
+    }
+    add("steps", run.steps.back().step);
+    add("tokens_seen", run.steps.back().step * header.tokens_per_step);
+    if (seconds > 0) known["seconds"] = number(seconds);
+  }
+  if (!header.date.empty()) known["date"] = header.date;
+  if (!header.version.empty()) known["version"] = header.version;
+  return known;
 }
 
-// The weights are written in thousandths.
+Json run_json(const RunLog& run) {
+  const RunHeader& header = run.header;
+  return {{"unit", header.unit},
+          {"prompt", header.prompt},
+          {"floor", header.floor ? number(*header.floor, loss_digits) : Json()},
+          {"layers", header.layers},
+          {"heads", header.heads},
+          {"even_entropy", number(header.even_entropy)},
+          {"parts", header.parts},
+          {"facts", facts(run)},
+          {"curves",
+           {{"loss", curve(run.steps, &StepRecord::loss, loss_digits)},
+            {"lr", curve(run.steps, &StepRecord::lr, 5)}}},
+          {"measured", measured(run.steps)},
+          {"evaluations", evaluations(run.evaluations)},
+          {"profile", profile(run.steps)}};
+}
+
+// Whether no token attends to a later one.
+bool is_causal(const AttentionMaps& attention) {
+  const std::size_t count = attention.tokens.size();
+  for (const std::vector<float>& map : attention.maps) {
+    for (std::size_t query = 0; query < count; ++query) {
+      for (std::size_t key = query + 1; key < count; ++key) {
+        if (map[query * count + key] != 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// A weight as two characters of base64's alphabet, 12 bits, the upper six first: in 4000ths, or 4095 where it
+// is not finite.
+void append_weight(std::string& text, float weight) {
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto code = static_cast<std::size_t>(
+      std::isfinite(weight) ? std::lround(4000 * std::clamp(weight, 0.0f, 1.0f)) : 4095);
+  text += alphabet[code / 64];
+  text += alphabet[code % 64];
+}
+
+// Maps row by row; of causal ones only the keys up to the query.
 Json attention_json(const AttentionMaps& attention) {
-  const std::size_t cells = attention.tokens.size() * attention.tokens.size();
+  const std::size_t count = attention.tokens.size();
+  for (const std::vector<float>& map : attention.maps) {
+    if (map.size() == count * count) continue;
+    fail<ShapeError>("render_report", "an attention map does not fit the tokens",
+                     fmt::format("{} weights for {} tokens", map.size(), count),
+                     fmt::format("{} weights", count * count));
+  }
+  const bool causal = is_causal(attention);
   Json maps = Json::array();
   for (const std::vector<float>& map : attention.maps) {
-    if (map.size() != cells) {
-      fail<ShapeError>("render_report", "an attention map does not fit the tokens",
-                       fmt::format("{} weights for {} tokens", map.size(), attention.tokens.size()),
-                       fmt::format("{} weights", cells));
-    }
-    Json weights = Json::array();
-    for (const float weight : map) {
-      weights.push_back(std::isfinite(weight) ? Json(std::lround(1000 * weight)) : Json());
+    std::string weights;
+    for (std::size_t query = 0; query < count; ++query) {
+      const std::size_t keys = causal ? query + 1 : count;
+      for (std::size_t key = 0; key < keys; ++key) append_weight(weights, map[query * count + key]);
     }
     maps.push_back(std::move(weights));
   }
-  return {
-      {"tokens", attention.tokens}, {"layers", attention.layers}, {"heads", attention.heads}, {"maps", maps}};
+  return {{"tokens", attention.tokens},
+          {"layers", attention.layers},
+          {"heads", attention.heads},
+          {"causal", causal},
+          {"maps", maps}};
+}
+
+Json settings_that_apply(const Json& settings) {
+  Json applied = Json::object();
+  for (const auto& [name, value] : settings.items()) {
+    if (!value.is_null() && value != "" && value != Json::array()) applied[name] = value;
+  }
+  return applied;
 }
 
 Json page_data(const ReportData& data) {
@@ -151,7 +216,7 @@ Json page_data(const ReportData& data) {
     page["marks"].push_back({mark.layer * heads + mark.head, mark.reason});
   }
   const Json settings = Json::parse(data.settings, nullptr, false);
-  if (settings.is_object()) page["settings"] = settings;
+  if (settings.is_object()) page["settings"] = settings_that_apply(settings);
   return page;
 }
 

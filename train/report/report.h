@@ -23,7 +23,7 @@ struct ReportData {
   std::optional<RunLog> run = std::nullopt;
   std::optional<AttentionMaps> attention = std::nullopt;
   std::vector<HeadMark> marks = {};
-  std::string settings = {};  // a JSON object
+  std::string settings = {};  // a JSON object; null, "" and [] stand for settings that did not apply
 };
 
 /// `loss 1.412 = floor 1.040 + 0.372`, with numbers rounded so that they add up; without a

@@ -46,7 +46,10 @@ RunHeader header_of(const Json& entry) {
   RunHeader header{.text = text(entry, "text"),
                    .unit = text(entry, "unit"),
                    .prompt = text(entry, "prompt"),
+                   .version = text(entry, "version"),
+                   .date = text(entry, "date"),
                    .tokens = count(entry, "tokens"),
+                   .tokens_per_step = count(entry, "tokens_per_step"),
                    .vocabulary = count(entry, "vocabulary"),
                    .parameters = count(entry, "parameters"),
                    .layers = count(entry, "layers"),
@@ -104,6 +107,9 @@ std::vector<LogField> log_line(const RunHeader& header) {
                                   {"even_entropy", header.even_entropy},
                                   {"parts", header.parts}};
   if (header.floor) fields.push_back({"floor", *header.floor});
+  if (!header.version.empty()) fields.push_back({"version", header.version});
+  if (!header.date.empty()) fields.push_back({"date", header.date});
+  if (header.tokens_per_step > 0) fields.push_back({"tokens_per_step", header.tokens_per_step});
   return fields;
 }
 

@@ -12,10 +12,13 @@ namespace heed::train::report {
 
 /// What is known about a run before its first step.
 struct RunHeader {
-  std::string text = {};       // the text that the model learns
-  std::string unit = "token";  // what a token is, such as a character
-  std::string prompt = {};     // that the samples continue
-  std::int64_t tokens = 0;     // of the text
+  std::string text = {};             // the text that the model learns
+  std::string unit = "token";        // what a token is, such as a character
+  std::string prompt = {};           // that the samples continue
+  std::string version = {};          // of heed, if known
+  std::string date = {};             // when the run began, if known, such as 2025-01-31 09:30 UTC
+  std::int64_t tokens = 0;           // of the text
+  std::int64_t tokens_per_step = 0;  // of all sequences of a step; 0 where not known
   std::int64_t vocabulary = 0;
   std::int64_t parameters = 0;
   std::int64_t layers = 0;

@@ -72,6 +72,16 @@ nlohmann::json data_of(const std::string& page) {
   return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
 }
 
+// The weights of a map in 4000ths: two digits of base64 each.
+std::vector<int> weights_of(const std::string& map) {
+  const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<int> weights;
+  for (std::size_t i = 0; i + 1 < map.size(); i += 2) {
+    weights.push_back(static_cast<int>(64 * digits.find(map[i]) + digits.find(map[i + 1])));
+  }
+  return weights;
+}
+
 }  // namespace
 
 TEST_CASE("the loss sentence adds up as printed") {
@@ -91,8 +101,41 @@ TEST_CASE("text cannot break out of the page") {
 
 TEST_CASE("tokens are visible") {
   CHECK(visible_token(" a\n\t") == "\u2423a\u21B5\u21E5");
-  CHECK(visible_token("\xE2\x82") == "xE2x82");  // part of a character, as a byte tokenizer makes it
-  CHECK(visible_token("\u20ac\x01") == "\u20acx01");
+  CHECK(visible_token("\xE2\x88") == "\\xE2\\x88");  // part of a character, as a byte tokenizer makes it
+  CHECK(visible_token("\u20ac\x01") == "\u20ac\\x01");
+  CHECK(visible_token("a\u0085\xFFz") == "a\\xC2\\x85\\xFFz");
+}
+
+TEST_CASE("code points that show nothing by themselves are named or carried") {
+  // Alone, as a character tokenizer makes them.
+  CHECK(visible_token("\u200D") == "\u2039ZWJ\u203A");
+  CHECK(visible_token("\uFE0F") == "\u2039VS16\u203A");
+  CHECK(visible_token("\U000E0101") == "\u2039VS18\u203A");
+  CHECK(visible_token("\u00A0") == "\u2039NBSP\u203A");
+  CHECK(visible_token("\uFEFFa") == "\u2039BOM\u203Aa");
+  CHECK(visible_token("\u2003\u202E\u3000") == "\u2039U+2003\u203A\u2039U+202E\u203A\u2039U+3000\u203A");
+  CHECK(visible_token("\u0301") == "\u25CC\u0301");
+  CHECK(visible_token("\u093F") == "\u25CC\u093F");
+  CHECK(visible_token("\xE2\u0301") == "\\xE2\u25CC\u0301");
+  // With what they belong to.
+  const std::string coder = "\U0001F469\U0001F3FD\u200D\U0001F4BB";
+  CHECK(visible_token(coder) == coder);
+  CHECK(visible_token("\u2764\uFE0F\u200D\U0001F525") == "\u2764\uFE0F\u200D\U0001F525");
+  CHECK(visible_token("e\u0301\u0323") == "e\u0301\u0323");
+  CHECK(visible_token(" \u0301") == "\u2423\u0301");
+  // A joiner that joins nothing.
+  CHECK(visible_token("\U0001F469\u200D") == "\U0001F469\u2039ZWJ\u203A");
+  CHECK(visible_token("\u200D\U0001F4BB") == "\u2039ZWJ\u203A\U0001F4BB");
+  CHECK(visible_token("a\u200Db") == "a\u2039ZWJ\u203Ab");
+  CHECK(visible_token("\u00e9\u200D\u200D\u00e9") == "\u00e9\u2039ZWJ\u203A\u2039ZWJ\u203A\u00e9");
+  // The marks' first and last, and their neighbours.
+  for (const char* text : {"\u02FF", "\u0370", "\u0903\u0904", "\U000E01F0"}) {
+    CAPTURE(text);
+    CHECK(visible_token(text).find("\u2039") == std::string::npos);
+  }
+  CHECK(visible_token("\u0300") == "\u25CC\u0300");
+  CHECK(visible_token("\u036F") == "\u25CC\u036F");
+  CHECK(visible_token("\u0370") == "\u0370");
 }
 
 TEST_CASE("the report holds all it was given and needs nothing else") {
@@ -102,7 +145,7 @@ TEST_CASE("the report holds all it was given and needs nothing else") {
   CHECK(data["title"] == "run <1>");
   CHECK(data["settings"]["text"] == "</script>");
   const auto& run = data["run"];
-  CHECK(run["curves"]["loss"].dump() == "[[1.0,4.0],[2.0,2.0],[3.0,1.3333]]");
+  CHECK(run["curves"]["loss"].dump() == "[[1.0,4.0],[2.0,2.0],[3.0,1.3333333]]");
   CHECK(run["floor"] == 1.04);
   CHECK(run["evaluations"][0]["sample"] == "</script><script>alert(1)</script>");
   CHECK(run["measured"].size() == 1);
@@ -111,7 +154,10 @@ TEST_CASE("the report holds all it was given and needs nothing else") {
   CHECK(run["measured"][0]["undivided_entropy"].dump() == "[0.125,0.0]");
   CHECK(run["profile"][0]["op"] == "matmul");
   CHECK(data["attention"]["tokens"][1] == "\u2423");
-  CHECK(data["attention"]["maps"][0].dump() == "[1000,0,0,500,500,0,900,null,99]");
+  CHECK(data["attention"]["causal"] == false);  // of the second map
+  CHECK(weights_of(data["attention"]["maps"][0]) ==
+        std::vector<int>{4000, 0, 0, 2000, 2000, 0, 3600, 4095, 396});
+  CHECK(weights_of(data["attention"]["maps"][1]) == std::vector<int>(9, 1000));
   CHECK(data["marks"].dump() == "[[1,\"copies\"]]");
   CHECK(contains(page, "<title>run &lt;1&gt;</title>"));
   CHECK(contains(page, "default-src 'none'"));
@@ -121,6 +167,41 @@ TEST_CASE("the report holds all it was given and needs nothing else") {
     CAPTURE(network);
     CHECK_FALSE(contains(page, network));
   }
+}
+
+TEST_CASE("of causal maps only the keys up to the query are written") {
+  auto data = small_report();
+  data.attention->maps = {{1, 0, 0, 0.25f, 0.75f, 0, 0, 1, 0}, {1, 0, 0, 0, 1, 0, NAN, -1, 2}};
+  auto attention = data_of(render_report(data))["attention"];
+  CHECK(attention["causal"] == true);
+  CHECK(weights_of(attention["maps"][0]) == std::vector<int>{4000, 1000, 3000, 0, 4000, 0});
+  CHECK(weights_of(attention["maps"][1]) == std::vector<int>{4000, 0, 4000, 4095, 0, 4000});
+  data.attention->maps[1][2] = NAN;
+  attention = data_of(render_report(data))["attention"];
+  CHECK(attention["causal"] == false);
+  CHECK(weights_of(attention["maps"][1]) == std::vector<int>{4000, 0, 4095, 0, 4000, 0, 4095, 0, 4000});
+}
+
+TEST_CASE("a report tells how large the run was, how long it took and where it comes from") {
+  auto data = small_report();
+  CHECK(data_of(render_report(data))["run"]["facts"].dump() == R"({"steps":3})");
+  RunHeader& header = data.run->header;
+  header.parameters = 803072;
+  header.tokens = 1115394;
+  header.vocabulary = 65;
+  header.tokens_per_step = 768;
+  header.version = "0.3.0";
+  header.date = "2025-01-31 09:30 UTC";
+  for (StepRecord& step : data.run->steps) step.milliseconds = 1500;
+  data.run->steps[0].milliseconds = NAN;
+  const auto facts = nlohmann::json::parse(R"({"parameters": 803072, "tokens": 1115394, "vocabulary": 65,
+    "steps": 3, "tokens_seen": 2304, "seconds": 3.0, "date": "2025-01-31 09:30 UTC", "version": "0.3.0"})");
+  CHECK(data_of(render_report(data))["run"]["facts"] == facts);
+}
+
+TEST_CASE("settings that did not apply are not in the report") {
+  const std::string settings = R"({"embd": 0, "beta": null, "data": [], "init": "", "packed": false})";
+  CHECK(data_of(render_report({.settings = settings}))["settings"].dump() == R"({"embd":0,"packed":false})");
 }
 
 TEST_CASE("a long run is thinned") {
@@ -161,6 +242,18 @@ TEST_CASE("a log reads back what was written, and nothing else") {
   for (const StepRecord& step : data.run->steps) CHECK(add_line(read, to_json_line(log_line(step))));
   CHECK(add_line(read, to_json_line(log_line(data.run->evaluations[0]))));
   CHECK(render_report({.run = read}) == render_report({.run = data.run}));
+  // A header of an earlier heed, without the version, the date and the tokens of a step; and one with them.
+  CHECK_FALSE(contains(to_json_line(log_line(data.run->header)), "\"version\""));
+  CHECK(read.header.version.empty());
+  CHECK(read.header.tokens_per_step == 0);
+  RunHeader header = data.run->header;
+  header.version = "0.3.0";
+  header.date = "2025-01-31 09:30 UTC";
+  header.tokens_per_step = 768;
+  REQUIRE(add_line(read, to_json_line(log_line(header))));
+  CHECK(read.header.version == "0.3.0");
+  CHECK(read.header.date == "2025-01-31 09:30 UTC");
+  CHECK(read.header.tokens_per_step == 768);
   const std::string later = to_json_line(log_line(StepRecord{.step = 5}));
   CHECK_FALSE(add_line(read, later, 4));
   for (const char* foreign : {"", "{\"step\": 1", "[]", "{}", "{\"step\": 1}", "{\"step\": -1, \"loss\": 1}",

@@ -20,9 +20,8 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 // Round numbers {1, 2, 5}·10^k that cover low … high in about `count` steps.
 function linearTicks(low, high, count) {
   if (!(high > low)) {
-    const margin = low === 0 ? 1 : Math.abs(low) / 2;
-    low -= margin;
-    high += margin;
+    high += low === 0 ? 1 : Math.abs(low) / 2;
+    low -= Math.abs(low) / 2;
   }
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -55,6 +54,14 @@ function scale(range, from, to, log) {
   const place = (value) => (log ? Math.log10(value) : value);
   const [low, high] = range.map(place);
   return (value) => from + ((place(value) - low) / (high - low || 1)) * (to - from);
+}
+
+const chartFont = "12px system-ui, sans-serif";
+
+function textWidth(text) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = chartFont;
+  return pen.measureText(text).width;
 }
 
 // The point of the curve that is nearest to a step.
@@ -98,7 +105,8 @@ function lineChart({label, yTitle, curves, level = null, levelName = "", levelAb
     }
   };
 
-  const frame = {left: 52, right: 12, top: 16, bottom: 40};
+  const widest = Math.max(...yTicks.map((tick) => textWidth(shortNumber(tick))));
+  const frame = {left: Math.max(40, Math.ceil(widest) + 12), right: 12, top: 30, bottom: 40};
   let x = null;
   const redraw = () => {
     const width = Math.max(svg.clientWidth, 200);
@@ -120,7 +128,7 @@ function lineChart({label, yTitle, curves, level = null, levelName = "", levelAb
     }
     svg.append(draw("path", {class: "axis", d: `M${frame.left} ${base}H${width - frame.right}`}),
                draw("text", {x: (frame.left + width) / 2, y: height - 4, "text-anchor": "middle"}, "step"),
-               draw("text", {transform: `translate(12 ${(frame.top + base) / 2}) rotate(-90)`, "text-anchor": "middle"}, yTitle));
+               draw("text", {x: 0, y: 12}, yTitle));
     if (drawable(level)) {
       const offset = levelAbove || y(level) + 15 > base ? -6 : 14;
       svg.append(draw("path", {class: "curve dashed c2", d: `M${frame.left} ${y(level)}H${width - frame.right}`}),

@@ -5,6 +5,41 @@ function section(title, note, ...content) {
   return make("section", {}, heading, ...(note ? [make("p", {class: "note"}, note)] : []), ...content);
 }
 
+const groups = (count) => count.toLocaleString("en").replaceAll(",", "\u202f");
+
+function duration(seconds) {
+  const [whole, two] = [Math.round(seconds), (n) => String(n).padStart(2, "0")];
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${two(Math.floor(whole / 60) % 60)} min`;
+}
+
+// How large the run was, what it took and where it comes from, as far as that is known.
+function factList({facts, unit}) {
+  const told = [
+    ["parameters", facts.parameters && groups(facts.parameters)],
+    [`${unit}s of text`, facts.tokens && groups(facts.tokens)],
+    ["vocabulary", facts.vocabulary && groups(facts.vocabulary)],
+    ["steps", facts.steps && groups(facts.steps)],
+    [`${unit}s seen`, facts.tokens_seen && groups(facts.tokens_seen)],
+    ["time of the steps", facts.seconds && duration(facts.seconds)],
+    ["begun", facts.date],
+    ["heed", facts.version],
+  ];
+  const list = make("dl", {class: "facts"});
+  for (const [name, value] of told) if (value) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+  return list;
+}
+
+// How far the curves are above the floor, which no linear axis shows once they are near it.
+function gapChart(run, curves) {
+  const gaps = curves.map((curve) => ({...curve, points: curve.points.map(([step, loss]) => [step, isNumber(loss) ? loss - run.floor : null])}));
+  if (!gaps.some((curve) => curve.points.some((p) => p[1] > 0))) return [];
+  return [make("h3", {}, "Above the floor"),
+          lineChart({label: "Loss above its floor over the steps of training", yTitle: `nats per ${run.unit} above the floor`, curves: gaps, log: true, height: 240})];
+}
+
 function lossSection(run) {
   const curves = [
     {name: "training", kind: "c0", points: run.curves.loss},
@@ -12,9 +47,10 @@ function lossSection(run) {
   ];
   const known = isNumber(run.floor);
   return section(known ? "Loss against its floor" : "Loss",
-    known && "The floor is the entropy that the text keeps even for a reader who knows exactly how it is made. No model can go below it for long.",
+    known && "The floor is the entropy that the text keeps even for a reader who knows exactly how it is made. No model can go below it for long; a batch that is easier than most can, and is a gap in the lower chart.",
     lineChart({label: "Loss over the steps of training", yTitle: `nats per ${run.unit}`, curves, level: run.floor,
-               levelName: known ? `floor ${run.floor.toFixed(3)}` : "", fromZero: true, height: 360}));
+               levelName: known ? `floor ${run.floor.toFixed(3)}` : "", fromZero: true, height: 360}),
+    ...(known ? gapChart(run, curves) : []));
 }
 
 function rateSection(run) {
@@ -37,14 +73,17 @@ function gradientSection(run) {
 
 function headSection(run, choice) {
   const charts = make("div", {class: "pair"});
+  const points = (list, head) => run.measured.map((m) => [m.step, m[list][head]]);
+  const last = run.measured.at(-1).step;
+  // All heads as one curve, with a gap after each.
+  const allHeads = (key) => Array.from({length: choice.count}, (_, head) => [...points(key, head), [last, null]]).flat();
+  const others = {entropy: allHeads("entropy"), saturation: allHeads("saturation")};
   const chart = (title, yTitle, key, level, levelName) => {
-    const points = (list, head) => run.measured.map((m) => [m.step, m[list][head]]);
-    const curves = [];
-    for (let head = 0; head < choice.count; ++head) {
-      if (head !== choice.chosen) curves.push({kind: "faint", points: points(key, head)});
-    }
-    curves.push({name: "not divided by \u221ad", kind: "c1 dashed", points: points(`undivided_${key}`, choice.chosen)},
-                {name: choice.name(choice.chosen), kind: "c0", points: points(key, choice.chosen)});
+    const curves = [
+      {kind: "faint", points: others[key]},
+      {name: "not divided by \u221ad", kind: "c1 dashed", points: points(`undivided_${key}`, choice.chosen)},
+      {name: choice.name(choice.chosen), kind: "c0", points: points(key, choice.chosen)},
+    ];
     return make("div", {}, make("h3", {}, title),
                 lineChart({label: `${title} of ${choice.name(choice.chosen)}`, yTitle, curves, level, levelName, levelAbove: true, fromZero: true}));
   };
@@ -90,16 +129,15 @@ function sampleSection(run) {
 function settingsSection(settings) {
   const list = make("dl", {class: "settings"});
   for (const [name, value] of Object.entries(settings)) {
-    if (value === "" || (Array.isArray(value) && value.length === 0)) continue;
     list.append(make("div", {}, make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, String(value))));
   }
   return section("Settings", null, list);
 }
 
-function attentionSection(data, choice) {
+function attentionSection(data, maps, choice) {
   return section("Where the heads look",
     "Choose a head, then point at a token, tap it, or move with the arrow keys: the more ink on another, the more it looks there (by the square root of the weight). In the picture each row is a token that looks back, each column one that is looked at.",
-    attentionView(data.attention, choice, new Map(data.marks)));
+    attentionView(data.attention.tokens, maps, choice, new Map(data.marks)));
 }
 
 function showPage(data) {
@@ -107,12 +145,14 @@ function showPage(data) {
   const {run, attention} = data;
   const layers = attention?.layers ?? run?.layers ?? 0;
   const choice = new HeadChoice(layers, attention?.heads ?? run?.heads ?? 0);
-  if (attention) choice.choose(data.marks[0]?.[0] ?? sharpestHead(attention));
+  const maps = attention && headMaps(attention);
+  if (maps) choice.choose(data.marks[0]?.[0] ?? sharpestHead(maps));
   main.replaceChildren(make("h1", {}, data.title));
   if (data.result) main.append(make("p", {class: "result"}, data.result));
+  if (run) main.append(factList(run));
   if (run) main.append(lossSection(run));
   if (run?.evaluations.some((e) => e.sample)) main.append(sampleSection(run));
-  if (attention) main.append(attentionSection(data, choice));
+  if (maps) main.append(attentionSection(data, maps, choice));
   if (run?.measured.length > 0 && choice.count > 0) main.append(headSection(run, choice));
   if (run?.measured.length > 0) main.append(gradientSection(run));
   if (run) main.append(rateSection(run));
