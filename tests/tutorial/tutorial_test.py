@@ -58,6 +58,10 @@ def main():
     for result in ("build/mine/report.html", "build/mine/attention.html", "build/cost.svg"):
         if not (work / result).is_file():
             sys.exit(f"the pages did not make {result}")
+    # These hold numbers that every machine computes alike, so the figures of the pages are those of the program.
+    for figure in ("attention_flow.svg", "attention_query.svg", "attention_recurrent.svg"):
+        if (work / "build" / figure).read_text() != (source / "docs" / "figures" / figure).read_text():
+            sys.exit(f"docs/figures/{figure} is not what `flow` draws: draw it again by `build/dev/bin/flow docs/figures`")
 
 
 if __name__ == "__main__":
