@@ -210,7 +210,8 @@ std::vector<IsolationSource> sources_of_tokens(const SequenceModel& model, const
   if (numbers.empty()) return {};
   Owners first(model, trace, grid, moved, numbers);
   std::vector<bool> shared = first.shared();
-  // Rows that several tokens decide together, such as vectors of sorted tokens, may be gathered into rows of one.
+  // Rows that several tokens decide together, such as vectors of sorted tokens, may be gathered into
+  // rows of one.
   for (int step = 0; step < gather_steps && any(shared); ++step) {
     numbers = behind(trace, numbers, shared);
     if (numbers.empty()) break;

@@ -19,9 +19,9 @@ struct ProgressState {
   double seconds_left = 0;
 };
 
-/// `step  300/2000 | loss 1.912 | val 2.013 | 12.8k tok/s | 1m 41s left`, in at most `width` characters. Where
-/// that is too little, parts are left out in this order: the speed, the validation loss, the word `step`, the
-/// time left, the loss; in the end the line is cut.
+/// `step  300/2000 | loss 1.912 | val 2.013 | 12.8k tok/s | 1m 41s left`, in at most `width` characters.
+/// Where that is too little, parts are left out in this order: the speed, the validation loss, the word
+/// `step`, the time left, the loss; in the end the line is cut.
 std::string progress_line(const ProgressState& state, std::size_t width = SIZE_MAX);
 
 /// The columns of a terminal: COLUMNS of the environment if it is a positive number, or else what the
@@ -41,9 +41,10 @@ struct ProgressOptions {
   std::function<double()> clock = nullptr;  // seconds; unset: the steady clock
 };
 
-/// Shows the progress of a run. On a terminal it is one line that is redrawn, and no wider; elsewhere, a plain line after
-/// each twentieth of the run, every plain_interval seconds, at each validation, and at the last step. The
-/// speed is smoothed over about ten steps and leaves out the time between pause() and resume().
+/// Shows the progress of a run. On a terminal it is one line that is redrawn, and no wider;
+/// elsewhere, a plain line after each twentieth of the run, every plain_interval seconds, at each
+/// validation, and at the last step. The speed is smoothed over about ten steps and leaves out the
+/// time between pause() and resume().
 /// Throws    ValueError when first_step is negative or total is not above it.
 class Progress {
  public:
