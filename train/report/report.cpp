@@ -195,7 +195,9 @@ Json attention_json(const AttentionMaps& attention) {
 Json settings_that_apply(const Json& settings) {
   Json applied = Json::object();
   for (const auto& [name, value] : settings.items()) {
-    if (!value.is_null() && value != "" && value != Json::array()) applied[name] = value;
+    const bool no_text = value.is_string() && value.get_ref<const std::string&>().empty();
+    const bool no_list = value.is_array() && value.empty();
+    if (!value.is_null() && !no_text && !no_list) applied[name] = value;
   }
   return applied;
 }
