@@ -70,11 +70,12 @@ std::string matrix(const Tensor& x, double left, double top, double cell, const 
   for (const float v : values) most = std::max(most, std::abs(v));
   std::string svg;
   for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t row = i / columns;
     svg += fmt::format(
         "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
         "fill-opacity=\"{:.2f}\"/>\n",
         values[i] < 0 ? 1 : 0, left + cell * static_cast<double>(i % columns),
-        top + cell * static_cast<double>(i / columns), cell - 1.5, cell - 1.5,
+        top + cell * static_cast<double>(row), cell - 1.5, cell - 1.5,
         static_cast<double>(std::abs(values[i] / most)));
   }
   const double height = cell * static_cast<double>(tokens.size());
