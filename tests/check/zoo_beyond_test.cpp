@@ -16,7 +16,6 @@
 using namespace heed;
 using namespace heed::test::zoo;
 using check::check_causal;
-using check::IsolationWay;
 
 namespace {
 

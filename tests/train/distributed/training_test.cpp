@@ -133,7 +133,7 @@ TEST_CASE("100 samples in batches of 11 on any number of ranks", "[report-50]") 
 
 TEST_CASE("models of differing seeds are one after the broadcast, and 20 steps later", "[report-50]") {
   const auto tokens = some_tokens();
-  const auto seed = static_cast<std::uint64_t>(10 + world().rank());
+  const auto seed = 10 + static_cast<std::uint64_t>(world().rank());
   if (world().size() > 1) {
     CHECK_THROWS_AS(world().check_equal(make_model(seed).named_parameters()), heed::ValueError);
   }
