@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include <heed/core/checkpoint.h>
+#include <heed/core/fusion.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/attention.h>
 #include <heed/ops/concat.h>
@@ -9,6 +10,7 @@
 #include <heed/ops/matmul.h>
 #include <heed/ops/pad.h>
 #include <heed/ops/slice.h>
+#include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
 #include <heed/ops/triangle.h>
@@ -25,6 +27,44 @@ using check::check_padding;
 using check::IsolationFinding;
 using check::IsolationResult;
 using check::IsolationWay;
+
+TEST_CASE("composite and textbook attention keep the bits of rows that a planted NaN does not reach",
+          "[fault-1]") {
+  Generator generator(1);
+  const auto m = attention_module();
+  const auto grouped = attention_module({.num_heads = 4, .num_kv_heads = 2});
+  const auto block = std::make_shared<nn::TransformerBlock>(
+      nn::TransformerBlockOptions{.attention = {.embed_dim = width, .num_heads = 2}}, generator);
+  block->to(DType::f64);
+  const AttentionMask causal = AttentionMask::causal();
+  const Tensor cap = tensor({2.0});
+  const auto unfused = [](const auto& run) {
+    return [=](const Tensor& x) {
+      const NoFusion guard;
+      return run(x);
+    };
+  };
+  const check::SequenceModel models[] = {
+      [](const Tensor& x) { return scaled_dot_product_attention(x, x, x, lower_triangle(x.size(1))).output; },
+      [=](const Tensor& x) {
+        const Tensor one_head = unsqueeze(x, 1);
+        const AttentionOptions options{.mask = causal, .learned_softcap = cap};
+        return squeeze(attention(one_head, one_head, one_head, options).output, 1);
+      },
+      unfused([=](const Tensor& x) { return (*m)(x, causal); }),
+      unfused([=](const Tensor& x) { return (*grouped)(x, causal); }),
+      unfused([=](const Tensor& x) { return (*block)(x, causal); }),
+  };
+  for (const std::int64_t length : {6, 11, 150}) {
+    const Tensor x = randn({2, length, width}, generator, DType::f64);
+    for (const check::SequenceModel& model : models) {
+      const IsolationResult result = check_causal(model, x, {.max_questions = 10});
+      INFO(length << "\n" << result.report());
+      CHECK(result.finding == IsolationFinding::nothing);
+      CHECK(check_batch_isolation(model, x).finding == IsolationFinding::nothing);
+    }
+  }
+}
 
 TEST_CASE("tokens embedded time-major or flipped get the verdict of the batch-major model", "[fault-2]") {
   const auto m = attention_module();

@@ -26,11 +26,10 @@ struct Honest {
   check::SequenceModel model;
   Tensor x = {};
   check::IsolationOptions options = {};
-  bool causal = true;       ///< asked by check_causal; then what lies behind a length is never heard either
-  bool warns = false;       ///< passes with the warning: closed places are read with weight zero
-  bool moves_bits = false;  ///< warns too, as long as the composite form adds in another order beside a NaN
-  Tensor lengths = {};      ///< of check_padding, if the model knows them
-  Tensor documents = {};    ///< of check_documents, if the model knows them
+  bool causal = true;     ///< asked by check_causal; then what lies behind a length is never heard either
+  bool warns = false;     ///< passes with the warning: closed places are read with weight zero
+  Tensor lengths = {};    ///< of check_padding, if the model knows them
+  Tensor documents = {};  ///< of check_documents, if the model knows them
   bool isolates_batch = true;  ///< asked by check_batch_isolation
 };
 

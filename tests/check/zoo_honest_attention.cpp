@@ -170,12 +170,7 @@ std::vector<Honest> layers() {
 std::vector<Honest> honest_attention() {
   std::vector<Honest> all;
   for (auto part : {fused(), composed(), with_lengths(), layers()}) {
-    for (Honest& model : part) {
-      for (const char* form : {"composite", "textbook", "learned softcap"}) {
-        if (model.name.find(form) != std::string::npos) model.moves_bits = true;
-      }
-      all.push_back(std::move(model));
-    }
+    for (Honest& model : part) all.push_back(std::move(model));
   }
   return all;
 }
