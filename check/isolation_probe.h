@@ -39,6 +39,8 @@ class IsolationProbe {
   const SequenceModel& model() const { return model_; }
   /// The recorded run at x; its y may have no history.
   const Trace& trace() const { return trace_; }
+  /// Where the gradients of the model begin; empty for tokens without such a result.
+  const std::vector<IsolationSource>& sources() const { return sources_; }
   /// Whether the model draws random numbers.
   bool draws() const;
   /// x with other values at these places.

@@ -41,6 +41,7 @@ class CarrierSearch {
   }
 
   CarryingOp find() {
+    const std::vector<bool> follows = follow_sources();
     join_siblings();
     const bool own_token_is_heard =
         leaf_is_clean_ || std::find(clean_.begin(), clean_.end(), true) != clean_.end();
@@ -48,7 +49,7 @@ class CarrierSearch {
       const auto& hears = from_alone ? hears_from_ : hears_forbidden_;
       for (std::size_t r = 0; r < trace_.results.size(); ++r) {
         const std::vector<std::int64_t> elements = leaking_elements(hears[r], r);
-        if (elements.empty()) continue;
+        if (elements.empty() || !follows[r]) continue;
         const bool at_home = own_token_is_heard ? clean_[r] && !mixes(elements, r)
                                                 : is_at_home(trace_.results[r].value.shape(), elements);
         if (!at_home) return {trace_.results[r].node->op(), scope_of(*trace_.results[r].node)};
@@ -58,6 +59,27 @@ class CarrierSearch {
   }
 
  private:
+  // The sources and what is computed from them. What comes before a source, such as vectors of sorted tokens,
+  // has no rows of one token yet.
+  std::vector<bool> follow_sources() const {
+    const auto is_source = [&](const Node* node, std::uint32_t output) {
+      return std::any_of(probe_.sources().begin(), probe_.sources().end(), [&](const IsolationSource& s) {
+        return s.tensor.impl()->node.get() == node && s.tensor.impl()->output == output;
+      });
+    };
+    std::vector<bool> follows;
+    for (const TracedResult& result : trace_.results) {
+      const auto edges = result.node->edges();
+      const bool reads_one = std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) {
+        const std::int64_t operand = trace_.number_of(edge);
+        const bool follows_one = operand >= 0 && follows[static_cast<std::size_t>(operand)];
+        return follows_one || is_source(edge.node.get(), edge.output);
+      });
+      follows.push_back(reads_one || probe_.sources().empty() || is_source(result.node.get(), result.output));
+    }
+    return follows;
+  }
+
   static constexpr int more_replacements = 11;
 
   static void join(std::vector<TracedChange>& changes, const std::vector<TracedChange>& more) {
