@@ -39,12 +39,14 @@ std::string shown_control(std::string_view character) {
 
 char32_t code_point(std::string_view character) { return text::decode_utf8(character, "visible_token")[0]; }
 
+bool has_keycap(char32_t code) { return (code >= U'0' && code <= U'9') || code == U'#' || code == U'*'; }
+
 // Whether an invisible code point does its work, so that it is seen: a variation selector after a character
-// that is shown, or a joiner between two that are not ASCII, as in a family emoji.
+// that has variants, or a joiner between two that are not ASCII, as in the emoji of a family.
 bool joins(char32_t code, char32_t before, std::string_view rest) {
   constexpr char32_t zero_width_non_joiner = 0x200C;
   constexpr char32_t zero_width_joiner = 0x200D;
-  if (is_combining_mark(code)) return before != 0;
+  if (is_combining_mark(code)) return before > 0x7F || has_keycap(before);
   if (code != zero_width_non_joiner && code != zero_width_joiner) return false;
   const std::size_t length = text::utf8_length(rest, 0);
   return before > 0x7F && length > 1 && name_of_invisible(code_point(rest.substr(0, length))).empty();

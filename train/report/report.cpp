@@ -117,7 +117,9 @@ Json facts(const RunLog& run) {
       if (std::isfinite(step.milliseconds)) seconds += step.milliseconds / 1000;
     }
     add("steps", run.steps.back().step);
-    add("tokens_seen", run.steps.back().step * header.tokens_per_step);
+    const double seen =
+        static_cast<double>(run.steps.back().step) * static_cast<double>(header.tokens_per_step);
+    if (std::abs(seen) < 1e15) add("tokens_seen", static_cast<std::int64_t>(seen));
     if (seconds > 0) known["seconds"] = number(seconds);
   }
   if (!header.date.empty()) known["date"] = header.date;

@@ -121,6 +121,8 @@ TEST_CASE("code points that show nothing by themselves are named or carried") {
   const std::string coder = "\U0001F469\U0001F3FD\u200D\U0001F4BB";
   CHECK(visible_token(coder) == coder);
   CHECK(visible_token("\u2764\uFE0F\u200D\U0001F525") == "\u2764\uFE0F\u200D\U0001F525");
+  CHECK(visible_token("1\uFE0F\u20E3") == "1\uFE0F\u20E3");  // a keycap
+  CHECK(visible_token("a\uFE0F \uFE0F") == "a\u2039VS16\u203A\u2423\u2039VS16\u203A");
   CHECK(visible_token("e\u0301\u0323") == "e\u0301\u0323");
   CHECK(visible_token(" \u0301") == "\u2423\u0301");
   // A joiner that joins nothing.
@@ -197,6 +199,8 @@ TEST_CASE("a report tells how large the run was, how long it took and where it c
   const auto facts = nlohmann::json::parse(R"({"parameters": 803072, "tokens": 1115394, "vocabulary": 65,
     "steps": 3, "tokens_seen": 2304, "seconds": 3.0, "date": "2025-01-31 09:30 UTC", "version": "0.3.0"})");
   CHECK(data_of(render_report(data))["run"]["facts"] == facts);
+  header.tokens_per_step = INT64_MAX;  // a log may say anything
+  CHECK_FALSE(data_of(render_report(data))["run"]["facts"].contains("tokens_seen"));
 }
 
 TEST_CASE("settings that did not apply are not in the report") {
