@@ -9,6 +9,7 @@ const groups = (count) => count.toLocaleString("en").replaceAll(",", "\u202f");
 
 function duration(seconds) {
   const [whole, two] = [Math.round(seconds), (n) => String(n).padStart(2, "0")];
+  if (seconds < 1) return `${(1000 * seconds).toFixed(0)} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
