@@ -39,7 +39,9 @@ std::string shown_control(std::string_view character) {
 
 char32_t code_point(std::string_view character) { return text::decode_utf8(character, "visible_token")[0]; }
 
-bool has_keycap(char32_t code) { return (code >= U'0' && code <= U'9') || code == U'#' || code == U'*'; }
+bool has_keycap(char32_t code) {  // digits, # and *
+  return (code >= 0x30 && code <= 0x39) || code == 0x23 || code == 0x2A;
+}
 
 // Whether an invisible code point does its work, so that it is seen: a variation selector after a character
 // that has variants, or a joiner between two that are not ASCII, as in the emoji of a family.
