@@ -64,13 +64,14 @@ class TrainLoop {
  public:
   // All of them must outlive it.
   TrainLoop(const TrainOptions& options, const TextData& text, TrainingRun& run,
-            train::CheckpointFolder& checkpoints)
+            train::CheckpointFolder& checkpoints, const train::InterruptWatch& interrupt)
       : o_(options),
         text_(text),
         run_(run),
         checkpoints_(checkpoints),
         monitor_(options, header_of(run, text, sample_prompt(text)), run.step),
-        probe_(run) {
+        probe_(run),
+        interrupt_(interrupt) {
     if (!o_.out.empty()) heed::io::write_file(o_.out / "run.json", settings_json(o_) + "\n");
   }
 
@@ -132,7 +133,7 @@ class TrainLoop {
   train::CheckpointFolder& checkpoints_;
   RunMonitor monitor_;
   RunProbe probe_;
-  train::InterruptWatch interrupt_;
+  const train::InterruptWatch& interrupt_;
 };
 
 int train_model(const TrainOptions& given, const World& world) {
@@ -144,9 +145,10 @@ int train_model(const TrainOptions& given, const World& world) {
   print_introduction(o, text, run);
   if (o.check && !world.all(gradients_are_right(run.model))) return 1;
   train::CheckpointFolder checkpoints(checkpoint_folder(given), o.keep);
+  const train::InterruptWatch interrupt;  // before a line says that the run has begun
   begin(given, checkpoints, run);
   run.agree();
-  return TrainLoop(o, text, run, checkpoints).to_end();
+  return TrainLoop(o, text, run, checkpoints, interrupt).to_end();
 }
 
 }  // namespace
