@@ -92,6 +92,7 @@ class Module {
  private:
   template <class M>
   friend M clone(const M& module);
+  friend class EvalMode;
 
   // A flag that one thread raises and others read, and that moves along with its module.
   class Flag {

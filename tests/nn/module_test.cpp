@@ -156,6 +156,13 @@ TEST_CASE("the modes reach every child and a guard restores them") {
     CHECK_FALSE(module.first.training());
   }
   CHECK(module.first.training());
+  module.second.eval();
+  {
+    const heed::nn::EvalMode guard(module);
+  }
+  CHECK(module.training());
+  CHECK(module.first.training());
+  CHECK_FALSE(module.second.training());
 }
 
 TEST_CASE("conversion keeps values, gradients and handles") {
