@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -81,16 +82,17 @@ std::int64_t row_grain(std::int64_t n) {
   return std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1));
 }
 
-// Loss of one row from its maximum m and Σ exp(x − m).
+// Loss of one row from its maximum m and the sum of exp(x − m) less 1.
 template <class T>
-T row_loss(const T* x, T m, T sum, std::int64_t target, const Classes& classes) {
+T row_loss(const T* x, T m, T others, std::int64_t target, const Classes& classes) {
   const RowTerms terms = classes.terms(target);
-  const double log_sum = std::log(static_cast<double>(sum));
+  const double log_sum = std::log1p(static_cast<double>(others));
   const auto minus_lp = [&](std::int64_t c) {
     return log_sum - (static_cast<double>(x[c]) - static_cast<double>(m));
   };
-  double loss = 0;
-  if (terms.hit != 0) loss += terms.hit * minus_lp(target);
+  // f64 in more digits: there may be many classes.
+  using Acc = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+  Acc loss = terms.hit == 0 ? 0 : terms.hit * minus_lp(target);
   if (terms.spread != 0) {
     for (std::int64_t c = 0; c < classes.count; ++c) {
       const double a = terms.spread * classes.weight_of(c);
@@ -142,7 +144,7 @@ Tensor composite_losses(const Tensor& logits, const std::vector<std::int64_t>& t
 }
 
 struct CrossEntropyVjp {
-  SavedTensor logits, max, sum;  // [rows, C], [rows], [rows]
+  SavedTensor logits, max, others;  // [rows, C], [rows], [rows]: Σ exp(x − max) − 1
   std::vector<std::int64_t> targets;
   Classes classes;
 
@@ -164,11 +166,11 @@ struct CrossEntropyVjp {
   // a model's memory.
   template <class T>
   void fused(VjpContext& context) const {
+    const bool overwrites = context.may_overwrite(logits);  // asked before a second handle is made
     const Tensor x = contiguous(context.unpack(logits).detach());
     const Tensor dl = contiguous(context.cotangent());
     const Tensor m = context.unpack(max);
-    const Tensor s = context.unpack(sum);
-    const bool overwrites = context.may_overwrite(logits);
+    const Tensor rest = context.unpack(others);
     Tensor dx = overwrites ? x : empty(x.shape(), x.dtype());
     const std::int64_t n = classes.count;
     const bool past_caches = !overwrites && x.numel() * std::int64_t{sizeof(T)} > cache_bytes;
@@ -176,25 +178,37 @@ struct CrossEntropyVjp {
     T* out = dx.mutable_data<T>();
     parallel_for(x.size(0), row_grain(n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const std::int64_t y = targets[static_cast<std::size_t>(r)];
-        const RowTerms terms = classes.terms(y);
-        T* row = out + r * n;
-        if (y == classes.ignore_index) {
-          std::fill(row, row + n, T(0));
-          continue;
-        }
-        const double g = static_cast<double>(dl.data<T>()[r]);
-        kernels::exp_scale_row(px + r * n, row, n, m.data<T>()[r],
-                               static_cast<T>(g * terms.total / static_cast<double>(s.data<T>()[r])),
-                               past_caches && terms.spread == 0);
-        if (terms.spread != 0) {
-          for (std::int64_t c = 0; c < n; ++c)
-            row[c] -= static_cast<T>(g * terms.spread * classes.weight_of(c));
-        }
-        row[y] -= static_cast<T>(g * terms.hit);
+        row_gradient(px + r * n, out + r * n, targets[static_cast<std::size_t>(r)],
+                     static_cast<double>(dl.data<T>()[r]), m.data<T>()[r], rest.data<T>()[r], past_caches);
       }
     });
     context.set(0, dx);
+  }
+
+  // `out` may be x.
+  template <class T>
+  void row_gradient(const T* x, T* out, std::int64_t y, double g, T m, T rest, bool past_caches) const {
+    const std::int64_t n = classes.count;
+    const RowTerms terms = classes.terms(y);
+    if (y == classes.ignore_index) {
+      std::fill(out, out + n, T(0));
+      return;
+    }
+    const double sum = 1 + static_cast<double>(rest);
+    const bool saturated = x[y] == m && rest < 1;
+    kernels::exp_scale_row(x, out, n, m, static_cast<T>(g * terms.total / sum),
+                           past_caches && terms.spread == 0);
+    if (terms.spread != 0) {
+      for (std::int64_t c = 0; c < n; ++c) out[c] -= static_cast<T>(g * terms.spread * classes.weight_of(c));
+    }
+    if (!saturated) {
+      out[y] -= static_cast<T>(g * terms.hit);
+      return;
+    }
+    // P of the target is above one half: 1 − P is what the others have.
+    const double of_others = static_cast<double>(rest) / sum;
+    const double spread = terms.spread * (classes.weight_sum - classes.weight_of(y));
+    out[y] = static_cast<T>(g * (spread - of_others * terms.total));
   }
 };
 
@@ -205,23 +219,23 @@ Tensor index_losses(const Tensor& logits, std::vector<std::int64_t> targets, con
   const auto rows = static_cast<std::int64_t>(targets.size());
   Tensor loss = empty({rows}, x.dtype());
   Tensor max = empty({rows}, x.dtype());
-  Tensor sum = empty({rows}, x.dtype());
+  Tensor others = empty({rows}, x.dtype());
   visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     const T* px = x.data<T>();
     T* pl = loss.mutable_data<T>();
     T* pm = max.mutable_data<T>();
-    T* ps = sum.mutable_data<T>();
+    T* po = others.mutable_data<T>();
     const std::int64_t n = classes.count;
     parallel_for(rows, row_grain(n), [&](std::int64_t begin, std::int64_t end) {
-      kernels::max_and_sum_rows(px + begin * n, pm + begin, ps + begin, end - begin, n);
+      kernels::max_and_others_rows(px + begin * n, pm + begin, po + begin, end - begin, n);
       for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t y = targets[static_cast<std::size_t>(r)];
-        pl[r] = y == classes.ignore_index ? T(0) : row_loss(px + r * n, pm[r], ps[r], y, classes);
+        pl[r] = y == classes.ignore_index ? T(0) : row_loss(px + r * n, pm[r], po[r], y, classes);
       }
     });
   });
   record(op, {&logits}, loss, [&] {
-    return CrossEntropyVjp{save_input(logits, "logits"), save_input(max, "max"), save_input(sum, "sum"),
+    return CrossEntropyVjp{save_input(logits, "logits"), save_input(max, "max"), save_input(others, "others"),
                            std::move(targets), classes};
   });
   return loss;

@@ -32,7 +32,7 @@ struct CrossEntropyOptions {
 /// Gradient  dx = dl (softmax(x) Σ_c a_c − a), a_c the coefficient of −lp[c]; exactly 0 for an ignored row,
 /// even of NaN.
 ///           Floating targets get gradients too.        Order   any.
-/// Saves     logits, target, maximum and sum of exponentials of each row.
+/// Saves     logits, target, maximum and sum of the other exponentials of each row.
 /// Throws    IndexError (a target outside 0 … C−1 that is not ignore_index: value, position, C; before any
 /// read),
 ///           ShapeError, DTypeError, ValueError (label_smoothing).

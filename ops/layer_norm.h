@@ -11,7 +11,8 @@ namespace heed {
 /// Gradient  g = dy ⊙ weight, dx = (g − mean g − x̂ mean(g ⊙ x̂)) / √(σ² + ε),
 ///           dweight = Σ_rows dy ⊙ x̂, dbias = Σ_rows dy.
 /// Order     any.
-/// Edge      a constant row gives bias; with ε = 0 it is 0/0, NaN. Squares that overflow give zeros.
+/// Edge      a constant row gives bias; with ε = 0 it is 0/0, NaN. Rows whose squares would not
+///           fit are scaled by a power of two before.
 /// Saves     x, weight, μ and 1/√(σ² + ε) of each row.
 /// Throws    ShapeError (x does not end in normalized_shape, weight or bias of another shape),
 ///           DTypeError, ValueError (ε < 0).

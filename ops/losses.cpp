@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/ops/arithmetic.h>
@@ -90,8 +93,12 @@ Tensor huber_loss(const Tensor& a, const Tensor& b, double delta, Reduction redu
   check_value(delta > 0, "huber_loss", "delta", delta, "delta > 0");
   const Tensor d = difference("huber_loss", a, b);
   const Tensor size = abs(d);
-  const Tensor far = mul(sub(size, delta / 2), delta);
-  return reduced(where(le(size.detach(), delta), mul(square(d), 0.5), far), reduction);
+  const Tensor far = gt(size.detach(), delta);
+  const Tensor inner = masked_fill(d, far, 0);
+  const Tensor near = mul(mul(inner, 0.5), inner);  // d² may be beyond the range where its half is not
+  // With delta = inf nothing is far, but 0 · inf would come of what is not chosen.
+  if (std::isinf(delta)) return reduced(near, reduction);
+  return reduced(where(far, mul(sub(size, delta / 2), delta), near), reduction);
 }
 
 Tensor smooth_l1_loss(const Tensor& a, const Tensor& b, double beta, Reduction reduction) {
@@ -99,21 +106,32 @@ Tensor smooth_l1_loss(const Tensor& a, const Tensor& b, double beta, Reduction r
   const Tensor d = difference("smooth_l1_loss", a, b);
   const Tensor size = abs(d);
   if (beta == 0) return reduced(size, reduction);
-  const Tensor near = mul(square(d), 0.5 / beta);
-  return reduced(where(lt(size.detach(), beta), near, sub(size, beta / 2)), reduction);
+  const Tensor far = ge(size.detach(), beta);
+  const Tensor inner = masked_fill(d, far, 0);
+  // The quotient first: it is below 1, where d² and 1/beta may be beyond the range.
+  const Tensor near = mul(mul(div(inner, beta), 0.5), inner);
+  return reduced(where(far, sub(size, beta / 2), near), reduction);
+}
+
+// c · x, and 0 where c is 0 and x is infinite.
+Tensor skip_zero(const Tensor& c, const Tensor& x) {
+  const Tensor skipped =
+      logical_and(eq(c.detach(), 0), eq(x.detach(), std::numeric_limits<double>::infinity()));
+  return mul(c, masked_fill(x, skipped, 0));
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target, const Tensor& pos_weight,
                                         const Tensor& weight, Reduction reduction) {
   constexpr const char* op = "binary_cross_entropy_with_logits";
   check_alike(op, "logits", logits, "target", target);
-  Tensor losses = softplus(neg(logits));
+  Tensor positive = target;
   if (pos_weight.defined()) {
     check_same_dtype(op, "logits", logits, "pos_weight", pos_weight);
     check_expands(op, "pos_weight", pos_weight, logits.shape());
-    losses = mul(losses, add(mul(sub(pos_weight, 1), target), 1));
+    positive = mul(target, pos_weight);
   }
-  losses = add(mul(sub(1, target), logits), losses);
+  Tensor losses =
+      add(skip_zero(sub(1, target), softplus(logits)), skip_zero(positive, softplus(neg(logits))));
   if (weight.defined()) {
     check_same_dtype(op, "logits", logits, "weight", weight);
     check_expands(op, "weight", weight, logits.shape());
@@ -124,7 +142,13 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
   check_alike("kl_div", "input", input, "target", target);
-  if (log_target) return reduced(mul(exp(target), sub(target, input)), reduction);
+  if (log_target) {
+    // A probability of 0 adds 0, where 0 · −inf would be NaN.
+    const Tensor closed = eq(target.detach(), -std::numeric_limits<double>::infinity());
+    const Tensor open = masked_fill(target, closed, 0);
+    return reduced(mul(masked_fill(exp(open), closed, 0), sub(open, masked_fill(input, closed, 0))),
+                   reduction);
+  }
   // 1 in place of a target of 0 keeps its logarithm, and the term itself, at 0.
   const Tensor zero = eq(target.detach(), 0);
   const Tensor losses = mul(target, sub(log(masked_fill(target, zero, 1)), input));

@@ -32,6 +32,7 @@ Tensor mse_loss(const Tensor& a, const Tensor& b, Reduction reduction = Reductio
 Tensor l1_loss(const Tensor& a, const Tensor& b, Reduction reduction = Reduction::mean);
 
 /// Huber's loss, with d = a − b:  l = d²/2 where |d| <= delta, else delta (|d| − delta/2).
+/// delta = inf: half the squared error.
 /// Shapes    a and b alike.                                 DTypes  f32, f64.
 /// Gradient  da = clamp(d, −delta, delta) dl, db = −da.     Order   any.
 /// Saves     what the operations it is written in save.
@@ -46,10 +47,11 @@ Tensor huber_loss(const Tensor& a, const Tensor& b, double delta = 1, Reduction 
 Tensor smooth_l1_loss(const Tensor& a, const Tensor& b, double beta = 1,
                       Reduction reduction = Reduction::mean);
 
-/// Binary cross entropy of logits:  l = w ((1 − t) x + (1 + (pos_weight − 1) t) softplus(−x)).
+/// Binary cross entropy of logits:  l = w ((1 − t) softplus(x) + pos_weight t softplus(−x)).
 /// Shapes    logits and target alike; pos_weight and weight expand to them; undefined means 1.
 /// DTypes    f32, f64.
-/// Gradient  dx = w ((1 − t) − (1 + (pos_weight − 1) t) sigmoid(−x)) dl; the others get theirs.  Order   any.
+/// Gradient  dx = w ((1 − t) sigmoid(x) − pos_weight t sigmoid(−x)) dl; the others get theirs.  Order   any.
+/// Edge      a coefficient of 0 skips its term, so (−inf, 0) and (inf, 1) give 0.
 /// Saves     what the operations it is written in save.
 /// Throws    ShapeError, DTypeError.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,
@@ -57,7 +59,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targ
                                         Reduction reduction = Reduction::mean);
 
 /// Kullback–Leibler divergence of log-probabilities:  l = t (log t − input), 0 where t = 0;
-/// with log_target  l = exp(t) (t − input). mean divides by the number of elements.
+/// with log_target  l = exp(t) (t − input), 0 where t = −inf. mean divides by the number of elements.
 /// Shapes    input and target alike.                        DTypes  f32, f64.
 /// Gradient  dinput = −t dl; dtarget = (log t + 1 − input) dl, 0 where t = 0.  Order   any.
 /// Saves     what the operations it is written in save.

@@ -2,6 +2,7 @@
 
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
+#include <heed/core/factory.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/expand.h>
@@ -10,6 +11,7 @@
 #include <heed/ops/reshape.h>
 #include <heed/ops/squeeze.h>
 #include <heed/ops/transpose.h>
+#include <heed/ops/where.h>
 
 namespace heed {
 namespace {
@@ -75,6 +77,15 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return batched_matmul(expand_leading(a, leading), expand_leading(b, leading));
 }
 
+namespace {
+
+// x, or zeros in its place that get zeros as their gradient: x is not read.
+Tensor read_unless(bool ignored, const Tensor& x) {
+  return ignored ? masked_fill(x, ones({}, DType::boolean), 0) : x;
+}
+
+}  // namespace
+
 Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
   check_rank("addmm", "a", a, 2, 2);
   check_rank("addmm", "b", b, 2, 2);
@@ -84,7 +95,10 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, Scalar beta, Sca
                      fmt::format("a is {} and b is {}", a.shape().str(), b.shape().str()), "a[1] == b[0]");
   }
   check_expands("addmm", "c", c, {a.size(0), b.size(1)});
-  return add(mul(c, beta), mul(matmul(a, b), alpha));
+  const bool no_c = beta.to<double>() == 0;
+  const bool no_product = alpha.to<double>() == 0;
+  return add(mul(read_unless(no_c, c), beta),
+             mul(matmul(read_unless(no_product, a), read_unless(no_product, b)), alpha));
 }
 
 }  // namespace heed

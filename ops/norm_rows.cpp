@@ -1,17 +1,26 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/fusion.h>
+#include <heed/core/grad_mode.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
 #include <heed/core/vjp_of_composite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/contiguous.h>
+#include <heed/ops/extremum.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/norm_rows.h>
 #include <heed/ops/power.h>
 #include <heed/ops/reshape.h>
+#include <heed/ops/rounding.h>
 #include <heed/ops/sum.h>
 
 namespace heed::detail {
@@ -33,18 +42,75 @@ kernels::NormRows<T> operands(bool center, double epsilon, const Tensor& x, cons
           bias.defined() ? bias.data<T>() : nullptr};
 }
 
-// (x − μ) r ⊙ weight + bias, of recorded operations.
+// For each row the power of two that brings its largest element, or √ε where that is larger, to about 1:
+// squares of what is far from it may not fit.
+Tensor scales_of(const Tensor& x, double epsilon) {
+  const NoGrad guard;
+  const std::int64_t rows = x.size(0);
+  Tensor scales = ones({rows, 1}, x.dtype());
+  if (x.numel() == 0) return scales;
+  const Tensor sizes = amax(abs(x.detach()), {-1}, true);
+  visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    constexpr int largest = std::numeric_limits<T>::max_exponent - 8;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const double size = std::max(static_cast<double>(sizes.data<T>()[r]), std::sqrt(epsilon));
+      int exponent = 0;
+      std::frexp(size, &exponent);
+      if (!(size > 0) || !std::isfinite(size) || std::abs(exponent) < largest / 4) continue;
+      scales.mutable_data<T>()[r] =
+          static_cast<T>(std::ldexp(1.0, std::clamp(-exponent - 1, -largest, largest)));
+    }
+  });
+  return scales;
+}
+
+// (x − μ) r ⊙ weight + bias, of recorded operations. The mean is taken out twice: the second time takes what
+// its rounding left.
 Tensor composite_rows(bool center, const Tensor& x, const Tensor& weight, const Tensor& bias,
                       double epsilon) {
-  const Tensor shifted = center ? sub(x, mean(x, {-1}, true)) : x;
-  const Tensor rstd = rsqrt(add(mean(square(shifted), {-1}, true), epsilon));
-  Tensor y = mul(shifted, rstd);
+  const Tensor scale = scales_of(x, epsilon);
+  Tensor z = mul(x, scale);
+  if (center) z = sub(z, mean(z, {-1}, true));
+  if (center) z = sub(z, mean(z, {-1}, true));
+  const Tensor scaled_epsilon = mul(mul(scale, epsilon), scale);
+  Tensor y = mul(z, rsqrt(add(mean(square(z), {-1}, true), scaled_epsilon)));
   if (weight.defined()) y = mul(y, weight);
   return bias.defined() ? add(y, bias) : y;
 }
 
+// Sums over so many rows are formed in the operand's type, those over more in double.
+constexpr std::int64_t rows_together = 32;
+
+// Σ over the rows of a chunk into y [n], zeros before; nothing where y is null.
+template <class T>
+class PartialSums {
+ public:
+  PartialSums(T* y, std::int64_t n, std::int64_t rows) : y_(y), n_(static_cast<std::size_t>(n)) {
+    if (y != nullptr && rows > rows_together) total_.resize(n_);
+  }
+  // Where the next rows are added up.
+  T* next() {
+    take();
+    return y_;
+  }
+  void finish() {
+    take();
+    for (std::size_t i = 0; i < total_.size(); ++i) y_[i] = static_cast<T>(total_[i]);
+  }
+
+ private:
+  void take() {
+    for (std::size_t i = 0; i < total_.size(); ++i)
+      total_[i] += static_cast<double>(std::exchange(y_[i], T(0)));
+  }
+
+  T* y_;
+  std::size_t n_;
+  std::vector<double> total_;
+};
+
 struct NormVjp {
-  SavedTensor x, weight, mean, rstd;  // x [rows, n], weight [n], mean [rows, 2], rstd [rows, 1]
+  SavedTensor x, weight, statistics;  // [rows, n], [n], [rows, kernels::norm_statistics]
   bool center = true;
   double epsilon = 0;
 
@@ -72,8 +138,7 @@ struct NormVjp {
     const Tensor x_ = contiguous(context.unpack(x).detach());
     const Tensor w = context.unpack(weight);
     const Tensor dense_w = w.defined() ? contiguous(w.detach()) : Tensor();
-    const Tensor mu = context.unpack(mean);
-    const Tensor r = context.unpack(rstd);
+    const Tensor kept = context.unpack(statistics);
     const std::int64_t rows = x_.size(0);
     const std::int64_t n = x_.size(1);
     const std::int64_t grain = rows_per_chunk(n);
@@ -87,8 +152,14 @@ struct NormVjp {
     const auto a = operands<T>(center, epsilon, x_, dense_w, {});
     parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t part = begin / grain * n;
-      kernels::norm_vjp_rows(a, mu.data<T>(), r.data<T>(), dy.data<T>(), out, out_w ? out_w + part : nullptr,
-                             out_b ? out_b + part : nullptr, begin, end);
+      PartialSums<T> sums_w(out_w ? out_w + part : nullptr, n, end - begin);
+      PartialSums<T> sums_b(out_b ? out_b + part : nullptr, n, end - begin);
+      for (std::int64_t r = begin; r < end; r += rows_together) {
+        kernels::norm_vjp_rows(a, kept.data<T>(), dy.data<T>(), out, sums_w.next(), sums_b.next(), r,
+                               std::min(r + rows_together, end));
+      }
+      sums_w.finish();
+      sums_b.finish();
     });
     if (dx.defined()) context.set(0, dx);
     if (dw.defined()) context.set(1, sum(dw, {0}));
@@ -104,24 +175,17 @@ Tensor normalize_rows(const char* op, bool center, const Tensor& x, const Tensor
   const Tensor w = weight.defined() ? contiguous(weight.detach()) : Tensor();
   const Tensor b = bias.defined() ? contiguous(bias.detach()) : Tensor();
   Tensor y = empty(x.shape(), x.dtype());
-  Tensor mean = empty({x.size(0), 2}, x.dtype());
-  Tensor rstd = empty({x.size(0), 1}, x.dtype());
+  Tensor statistics = empty({x.size(0), kernels::norm_statistics}, x.dtype());
   visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     const auto a = operands<T>(center, epsilon, input, w, b);
     T* out = y.mutable_data<T>();
-    T* mu = mean.mutable_data<T>();
-    T* r = rstd.mutable_data<T>();
-    parallel_for(x.size(0), rows_per_chunk(x.size(1)), [&](std::int64_t begin, std::int64_t end) {
-      kernels::norm_rows(a, out, mu, r, begin, end);
-    });
+    T* kept = statistics.mutable_data<T>();
+    parallel_for(x.size(0), rows_per_chunk(x.size(1)),
+                 [&](std::int64_t begin, std::int64_t end) { kernels::norm_rows(a, out, kept, begin, end); });
   });
   record(op, {&x, &weight, &bias}, y, [&] {
-    return NormVjp{save_input(x, "x"),
-                   save_input(weight, "weight"),
-                   save_input(mean, "mean"),
-                   save_input(rstd, "rstd"),
-                   center,
-                   epsilon};
+    return NormVjp{save_input(x, "x"), save_input(weight, "weight"), save_input(statistics, "statistics"),
+                   center, epsilon};
   });
   return y;
 }

@@ -10,7 +10,8 @@ namespace heed {
 /// Gradient  g = dy ⊙ weight, r = 1/√(mean x² + ε), x̂ = x r, dx = r (g − x̂ mean(g ⊙ x̂)),
 ///           dweight = Σ_rows dy ⊙ x̂.
 /// Order     any.
-/// Edge      a row of zeros gives zeros; with ε = 0 it is 0/0, NaN. Squares that overflow give zeros.
+/// Edge      a row of zeros gives zeros; with ε = 0 it is 0/0, NaN. Rows whose squares would not
+///           fit are scaled by a power of two before.
 /// Saves     x, weight, r of each row.
 /// Throws    ShapeError (x does not end in normalized_shape, weight of another shape), DTypeError,
 ///           ValueError (ε < 0).

@@ -7,15 +7,23 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/elementwise.h>
 #include <heed/ops/rounding.h>
+#include <heed/ops/zero_norm.h>
 
 namespace heed {
 namespace {
 
 struct AbsVjp {
-  SavedTensor x;
+  SavedTensor x, y;
   void vjp(VjpContext& context) const {  // y = |x|
     const Tensor x_ = context.unpack(x);
-    context.set(0, mul(context.cotangent(), sign(x_)));
+    const Tensor y_ = context.unpack(y);
+    Tensor dx = mul(detail::cotangent_of_norm(context.cotangent(), y_, y_.shape()), sign(x_));
+    if (context.recording()) {
+      const Tensor at_zero = detail::slope_at_zero_norm(
+          context, {.x = x_, .y = y_, .v = x_, .kept = x_.shape(), .kinks = false});
+      if (at_zero.defined()) dx = add(dx, at_zero);
+    }
+    context.set(0, dx);
   }
 };
 
@@ -57,7 +65,7 @@ Tensor abs(const Tensor& x) {
       }
     });
   });
-  record("abs", {&x}, y, [&] { return AbsVjp{save_input(x, "x")}; });
+  record("abs", {&x}, y, [&] { return AbsVjp{save_input(x, "x"), save_output(y, "y")}; });
   return y;
 }
 

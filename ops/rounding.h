@@ -8,7 +8,8 @@ namespace heed {
 /// Magnitude:  y = |x|.
 /// Shapes    any.        DTypes  i32, i64 (wraps), f32, f64.
 /// Gradient  dx = dy sign x, 0 at 0.        Order   any.
-/// Saves     x.
+/// Saves     x, y.
+/// Edge      second derivative at 0: that of f(y) with f'(0) = 0, such as y², is f''(0); of others 0.
 /// Throws    DTypeError.
 Tensor abs(const Tensor& x);
 

@@ -1,17 +1,22 @@
 #include <algorithm>
+#include <numbers>
 
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
+#include <heed/core/grad_mode.h>
 #include <heed/core/record.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/arithmetic.h>
+#include <heed/ops/compare.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/exp_log.h>
+#include <heed/ops/expand.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
+#include <heed/ops/where.h>
 
 namespace heed {
 namespace {
@@ -42,13 +47,22 @@ Tensor fused_vjp(const Tensor& y, const Tensor& dy, Kernel&& kernel) {
   return dx;
 }
 
+// For each row the element of dy where p is above one half, or 0. The gradient is the same for dy less any number
+// of the row, and by that one it keeps the digits that the others' small shares make.
+Tensor at_saturated(const Tensor& p, const Tensor& dy) {
+  const NoGrad guard;
+  const Tensor saturated = gt(p.detach(), 0.5);
+  return sum(masked_fill(dy.detach(), logical_not(saturated), 0), {-1}, true);
+}
+
 struct SoftmaxVjp {
   SavedTensor y;
   void vjp(VjpContext& context) const {  // y = exp(x − m) / Σ exp(x − m)
     const Tensor& dy = context.cotangent();
     const Tensor p = context.unpack(y);
     if (!context.fused()) {
-      context.set(0, mul(p, sub(dy, sum(mul(dy, p), {-1}, true))));
+      const Tensor g = sub(dy, at_saturated(p, dy));
+      context.set(0, mul(p, sub(g, sum(mul(g, p), {-1}, true))));
     } else {
       context.set(
           0, fused_vjp(p, dy, [](const auto* a, const auto* g, auto* out, std::int64_t rows, std::int64_t n) {
@@ -64,7 +78,13 @@ struct LogSoftmaxVjp {
     const Tensor& dy = context.cotangent();
     const Tensor log_p = context.unpack(y);
     if (!context.fused()) {
-      context.set(0, sub(dy, mul(exp(log_p), sum(dy, {-1}, true))));
+      // dy − p Σ dy, as what is left of an element's own cotangent, (1 − p) dy, less p times the others'.
+      const Tensor top = gt(log_p.detach(), -std::numbers::ln2);
+      const Tensor below_top = expand(sum(masked_fill(dy, top, 0), {-1}, true), dy.shape());
+      const Tensor others = where(top, below_top, sub(sum(dy, {-1}, true), dy));
+      const Tensor p = exp(log_p);
+      const Tensor left = where(top, neg(expm1(masked_fill(log_p, logical_not(top), 0))), sub(1, p));
+      context.set(0, sub(mul(dy, left), mul(p, others)));
     } else {
       context.set(0, fused_vjp(log_p, dy,
                                [](const auto* a, const auto* g, auto* out, std::int64_t rows,

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
@@ -14,6 +18,21 @@ template <class T>
 struct MeanRule : detail::SumRule<T> {
   double count;
   void finish(double acc, std::int64_t output) const { this->y[output] = static_cast<T>(acc / count); }
+};
+
+// A mean of large numbers whose sum f64 cannot hold. Results that were finite stay as they are.
+struct LargeMeanRule {
+  static constexpr double unit = 0x1p-64;
+  using Acc = double;
+  double* y;
+  double count;
+
+  Acc start(std::int64_t) const { return 0; }
+  void add(Acc& acc, double value, std::int64_t) const { acc += value * unit; }
+  void join(Acc& acc, const Acc& later) const { acc += later; }
+  void finish(Acc acc, std::int64_t output) const {
+    if (!std::isfinite(y[output])) y[output] = acc / count / unit;
+  }
 };
 
 struct SumVjp {
@@ -54,7 +73,12 @@ Tensor mean(const Tensor& x, const Shape& axes, bool keepdim) {
   const auto count = static_cast<double>(reduced.inner.numel);
   Tensor y = empty(reduced.shape(keepdim), x.dtype());
   visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    detail::reduce<T>(x, reduced, MeanRule<T>{{y.mutable_data<T>()}, count});
+    T* out = y.mutable_data<T>();
+    detail::reduce<T>(x, reduced, MeanRule<T>{{out}, count});
+    if constexpr (std::is_same_v<T, double>) {
+      const bool finite = std::all_of(out, out + y.numel(), [](T v) { return std::isfinite(v); });
+      if (!finite && count > 0) detail::reduce<T>(x, reduced, LargeMeanRule{out, count});
+    }
   });
   record("mean", {&x}, y, [&] { return MeanVjp{x.shape(), reduced.kept, count}; });
   return y;

@@ -1,34 +1,41 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/compare.h>
+#include <heed/ops/extremum.h>
 #include <heed/ops/reduce.h>
 #include <heed/ops/reshape.h>
+#include <heed/ops/rounding.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/variance.h>
 #include <heed/ops/where.h>
+#include <heed/ops/zero_norm.h>
 
 namespace heed {
 namespace {
 
 // Σ d² − (Σ d)² / n with d = x − the rounded mean: the second term takes the rounding of the mean out.
+// f64 in extended precision, so that squares of large numbers do not overflow.
 template <class T>
 struct VarianceRule {
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
   struct Acc {
-    double mean, sum, squares;
+    Wide mean, sum, squares;
   };
   const T* mean;
   T* y;
   double count, divisor;
   bool root;
 
-  Acc start(std::int64_t output) const { return {static_cast<double>(mean[output]), 0.0, 0.0}; }
+  Acc start(std::int64_t output) const { return {static_cast<Wide>(mean[output]), 0, 0}; }
   void add(Acc& acc, T value, std::int64_t) const {
-    const double d = static_cast<double>(value) - acc.mean;
+    const Wide d = static_cast<Wide>(value) - acc.mean;
     acc.sum += d;
     acc.squares += d * d;
   }
@@ -37,20 +44,40 @@ struct VarianceRule {
     acc.squares += later.squares;
   }
   void finish(const Acc& acc, std::int64_t output) const {
-    const double squares = acc.squares - acc.sum * acc.sum / count;
-    const double variance = (squares < 0 ? 0 : squares) / divisor;
+    const Wide squares = acc.squares - acc.sum * acc.sum / count;
+    const Wide variance = (squares < 0 ? 0 : squares) / divisor;
     y[output] = static_cast<T>(root ? std::sqrt(variance) : variance);
   }
 };
+
+// x − μ is unit · d; the second mean is what the rounding of the first left. The unit is 1 unless a difference
+// could be beyond the largest number.
+struct Deviations {
+  Tensor d;
+  double unit = 1;
+};
+
+Deviations deviations(const Tensor& x, const Shape& axes) {
+  Deviations result;
+  const bool beyond = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return x.numel() > 0 && amax(abs(x.detach())).template item<T>() > std::numeric_limits<T>::max() / 8;
+  });
+  if (beyond) result.unit = 8;
+  const Tensor scaled = beyond ? mul(x, 1 / result.unit) : x;
+  const Tensor d = sub(scaled, mean(scaled, axes, true));
+  result.d = sub(d, mean(d, axes, true));
+  return result;
+}
 
 struct VarianceVjp {
   SavedTensor x;
   Shape axes, kept;
   double divisor = 1;
   void vjp(VjpContext& context) const {  // y = Σ (x − μ)² / divisor
-    const Tensor value = context.unpack(x);
     const Tensor scale = mul(reshape(context.cotangent(), kept), 2 / divisor);
-    context.set(0, mul(sub(value, mean(value, axes, true)), scale));
+    const auto [d, unit] = deviations(context.unpack(x), axes);
+    const Tensor dx = mul(d, scale);
+    context.set(0, unit == 1 ? dx : mul(dx, unit));
   }
 };
 
@@ -60,10 +87,21 @@ struct StandardDeviationVjp {
   double divisor = 1;
   void vjp(VjpContext& context) const {  // y = √(Σ (x − μ)² / divisor)
     const Tensor value = context.unpack(x);
-    const Tensor root = reshape(context.unpack(y), kept);
+    const Tensor result = context.unpack(y);
+    const Tensor root = reshape(result, kept);
     const Tensor zero = eq(root.detach(), 0);
-    const Tensor scale = div(reshape(context.cotangent(), kept), mul(masked_fill(root, zero, 1), divisor));
-    context.set(0, mul(sub(value, mean(value, axes, true)), masked_fill(scale, zero, 0)));
+    const auto [d, unit] = deviations(value, axes);
+    // The quotient d / y first: 1 / y may be beyond the range.
+    const Tensor scale = mul(reshape(context.cotangent(), kept), 1 / divisor);
+    const Tensor divisible = masked_fill(root, zero, 1);
+    const Tensor direction = div(d, unit == 1 ? divisible : mul(divisible, 1 / unit));
+    Tensor dx = mul(direction, detail::cotangent_of_norm(scale, result, kept));
+    if (context.recording()) {
+      const Tensor at_zero = detail::slope_at_zero_norm(
+          context, {.x = value, .y = result, .v = mul(d, 1 / divisor), .kept = kept});
+      if (at_zero.defined()) dx = add(dx, at_zero);
+    }
+    context.set(0, dx);
   }
 };
 

@@ -18,6 +18,7 @@ Tensor variance(const Tensor& x, const Shape& axes = {}, double correction = 1, 
 /// Shapes, DTypes, Throws  as variance.
 /// Gradient  dx = dy (x − μ) / (y (n − correction)), 0 where y = 0.  Order   any.
 /// Saves     x, y.
+/// Edge      second derivatives where y = 0: as vector_norm's, so that y² has those of the variance.
 Tensor standard_deviation(const Tensor& x, const Shape& axes = {}, double correction = 1,
                           bool keepdim = false);
 

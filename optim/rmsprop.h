@@ -14,8 +14,9 @@ struct RMSpropOptions {
 };
 
 /// Steps scaled by a running mean of squares (Hinton, 2012). With gradient g (decay included):
-///   v ← α v + (1−α) g²,   centered: a ← α a + (1−α) g,   d = g / (√(v − a²) + ε)   (a = 0 unless centered),
-///   u ← μ u + d,   θ ← θ − lr u.
+///   v ← α v + (1−α) g²,   d = g / (√v + ε),   u ← μ u + d,   θ ← θ − lr u.
+/// centered: v is the running variance, kept as v ← α (v + (1−α) (g − a)²), then a ← α a + (1−α) g. It is the
+/// mean of squares less a² without their cancellation, and never negative.
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
 ///           is no leaf requiring grad).
 class RMSprop : public Optimizer {

@@ -23,9 +23,10 @@ void softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::in
 template <class T>
 void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n);
 
-/// max[r] and sum[r] = Σ exp(x − max[r]). A row of −inf alone gives −inf and NaN.
+/// max[r] and others[r] = Σ exp(x − max[r]) − 1, without its cancellation. A row of −inf alone gives −inf and
+/// NaN.
 template <class T>
-void max_and_sum_rows(const T* x, T* max, T* sum, std::int64_t rows, std::int64_t n);
+void max_and_others_rows(const T* x, T* max, T* others, std::int64_t rows, std::int64_t n);
 
 /// y = scale · exp(x − max) for one row. y may be x unless `past_caches`: so go results too large
 /// to be kept there.
@@ -44,14 +45,16 @@ struct NormRows {
 };
 
 /// y = (x − μ) r ⊙ weight + bias, r = 1/√(σ² + ε), two-pass statistics; μ = 0 and σ² = mean x² without
-/// `center`. Stores μ and r of each row.
+/// `center`. Stores for each row μ in two parts, the power of two that the row was multiplied with before (1
+/// but for rows whose squares T cannot hold), and r; μ and r are those of the multiplied row.
 template <class T>
-void norm_rows(const NormRows<T>& a, T* y, T* mean, T* rstd, std::int64_t begin, std::int64_t end);
+void norm_rows(const NormRows<T>& a, T* y, T* statistics, std::int64_t begin, std::int64_t end);
+inline constexpr std::int64_t norm_statistics = 4;
 
 /// dx = r (g − mean g − x̂ mean(g ⊙ x̂)), g = dy ⊙ weight, x̂ = (x − μ) r (without `center`, no mean g). Adds
 /// dy ⊙ x̂ to dweight and dy to dbias [n]. Null results are left out.
 template <class T>
-void norm_vjp_rows(const NormRows<T>& a, const T* mean, const T* rstd, const T* dy, T* dx, T* dweight,
-                   T* dbias, std::int64_t begin, std::int64_t end);
+void norm_vjp_rows(const NormRows<T>& a, const T* statistics, const T* dy, T* dx, T* dweight, T* dbias,
+                   std::int64_t begin, std::int64_t end);
 
 }  // namespace heed::kernels

@@ -48,6 +48,47 @@ TEST_CASE("a norm beyond float32 is right") {
   }
 }
 
+TEST_CASE("clip_grad_norm: squares that f64 cannot hold", "[fault-12]") {
+  const auto of = [](std::initializer_list<double> values) {
+    const Tensor g = heed::tensor<double>(values);
+    Tensor parameter = heed::zeros(g.shape(), g.dtype()).set_requires_grad();
+    parameter.set_grad(g);
+    return parameter;
+  };
+  const Tensor huge = of({3e200, 4e200});
+  CHECK(clip_grad_norm({{"huge", huge}}, 1) == Approx(5e200).epsilon(1e-15));
+  CHECK(huge.grad().to_vector<double>()[0] == Approx(0.6).epsilon(1e-15));
+  CHECK(huge.grad().to_vector<double>()[1] == Approx(0.8).epsilon(1e-15));
+  // A factor of 2e-401, which f64 cannot hold either.
+  const Tensor far = of({3e200, 4e200});
+  clip_grad_norm({{"far", far}}, 1e-200);
+  CHECK(far.grad().to_vector<double>()[0] == Approx(6e-201).epsilon(1e-15));
+
+  const Tensor tiny = of({3e-200, 4e-200});
+  CHECK(clip_grad_norm({{"tiny", tiny}}, 1) == Approx(5e-200).epsilon(1e-15));
+  CHECK(tiny.grad().to_vector<double>()[1] == 4e-200);
+  const Tensor least = of({3e-320, 4e-320});
+  CHECK(clip_grad_norm({{"least", least}}, 1) == Approx(5e-320).margin(8 * 5e-324));
+  // Every power of ten, in two parameters of which one decides.
+  for (int k = -307; k <= 307; ++k) {
+    const double unit = std::pow(10.0, k);
+    INFO(k);
+    CHECK(clip_grad_norm({{"a", of({0, 3 * unit})}, {"b", of({4 * unit})}}, 1) ==
+          Approx(5 * unit).epsilon(1e-15));
+  }
+  // The elements are finite, the norm is beyond f64.
+  const Tensor beyond = of({1.7e308, 1.7e308});
+  CHECK_THROWS_AS(clip_grad_norm({{"beyond", beyond}}, 1), heed::GradError);
+  CHECK(std::isinf(clip_grad_norm({{"beyond", beyond}}, 1, {.allow_nonfinite = true})));
+  CHECK(beyond.grad().to_vector<double>()[0] == 1.7e308);
+}
+
+TEST_CASE("a factor too small for f32 is not lost", "[fault-12]") {
+  const Tensor a = with_gradient({1}, 1e30);
+  clip_grad_norm({{"a", a}}, 1e-20);  // a factor of 1e-50
+  CHECK(a.grad().item<float>() == Approx(1e-20).epsilon(1e-6));
+}
+
 TEST_CASE("a tied parameter counts once and is scaled once") {
   const Tensor a = with_gradient({1}, 10);
   CHECK(clip_grad_norm({{"a", a}, {"again", a}}, 1) == 10.0);

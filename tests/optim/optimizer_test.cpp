@@ -92,6 +92,27 @@ TEST_CASE("RAdam steps by momentum alone until it trusts the variance") {
        1.681244710572});
 }
 
+TEST_CASE("centered RMSprop of a constant gradient keeps a positive variance", "[fault-14]") {
+  const double lr = 1e-3, alpha = 0.99;
+  for (const double gradient : {12345.678, -3e-4, 1e9}) {
+    Tensor w = heed::zeros({1}).set_requires_grad();
+    optim::RMSprop optimizer({{"w", w}}, {.lr = lr, .alpha = alpha, .centered = true});
+    double wanted = 0;
+    for (int t = 1; t <= 3000; ++t) {
+      w.set_grad(heed::full({1}, gradient));
+      optimizer.step();
+      // v = g² αᵗ (1 − αᵗ) in closed form.
+      const double share = std::pow(alpha, t);
+      wanted -= lr * gradient / (std::abs(gradient) * std::sqrt(share * (1 - share)) + 1e-8);
+      INFO(gradient << " at step " << t);
+      // a reaches g in f32 within some roundings, which then are what is left of g − a: the step is as large as
+      // the running variance says, and no larger than that of a variance of one rounding.
+      REQUIRE(std::isfinite(w.item<float>()));
+      if (t <= 600) REQUIRE(w.item<float>() == Approx(wanted).epsilon(1e-3));
+    }
+  }
+}
+
 TEST_CASE("RMSprop: plain, centered with momentum and decay") {
   using optim::RMSprop;
   using optim::RMSpropOptions;
