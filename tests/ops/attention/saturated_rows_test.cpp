@@ -63,6 +63,7 @@ struct Reference {
 
 struct Row {
   std::vector<Real> weight, slope, dp, e;  // of each key: P, slope of the softcap, dP, E
+  std::vector<Real> terms;                 // E with Σ P |dO v| for |dO O|, where values cancel in a mixture
   Real sink = 0, sink_e = 0;               // weight of the sink, and its E
   std::size_t likeliest = 0;
 };
@@ -72,7 +73,11 @@ Row row_of(const Problem& p, const Matrix& k, const Matrix& v, const std::vector
            const std::vector<Real>& keep) {
   const std::size_t keys = k.size();
   const Real scale = 1 / std::sqrt(static_cast<Real>(q.size()));
-  Row row{.weight = std::vector<Real>(keys, 0), .slope = std::vector<Real>(keys, 1), .dp = {}, .e = {}};
+  Row row{.weight = std::vector<Real>(keys, 0),
+          .slope = std::vector<Real>(keys, 1),
+          .dp = {},
+          .e = {},
+          .terms = {}};
   std::vector<Real> logit(keys);
   Real largest = p.sink ? static_cast<Real>(*p.sink) : -std::numeric_limits<Real>::infinity();
   for (std::size_t j = 0; j < keys; ++j) {
@@ -95,14 +100,18 @@ Row row_of(const Problem& p, const Matrix& k, const Matrix& v, const std::vector
     for (std::size_t c = 0; c < output.size(); ++c) output[c] += row.weight[j] * keep[j] * v[j][c];
     if (row.weight[j] > row.weight[row.likeliest]) row.likeliest = j;
   }
-  Real of_output = 0;
+  Real of_output = 0, of_mixture = 0;
+  std::vector<Real> of_values;
   for (std::size_t c = 0; c < output.size(); ++c) of_output += std::abs(d_output[c] * output[c]);
   for (std::size_t j = 0; j < keys; ++j) {
     Real of_value = 0;
     for (std::size_t c = 0; c < output.size(); ++c) of_value += std::abs(d_output[c] * keep[j] * v[j][c]);
     row.e.push_back(row.weight[j] * (of_value + of_output));
+    of_mixture += row.weight[j] * of_value;
+    of_values.push_back(of_value);
   }
   row.sink_e = row.sink * of_output;
+  for (std::size_t j = 0; j < keys; ++j) row.terms.push_back(row.weight[j] * (of_values[j] + of_mixture));
   return row;
 }
 
@@ -137,14 +146,18 @@ Reference reference(const Problem& p, std::int64_t head) {
       keep.push_back(kept.empty() ? 1 : kept[i][j] / (1 - static_cast<Real>(p.dropout)));
     }
     const Row row = row_of(p, k, v, q[i], d_output[i], bias[i], open, keep);
-    Real of_others = row.sink_e;
-    for (std::size_t j = 0; j < k.size(); ++j) of_others += j == row.likeliest ? 0 : row.e[j];
+    Real of_others = row.sink_e, terms_of_others = row.sink_e;
+    for (std::size_t j = 0; j < k.size(); ++j) {
+      if (j == row.likeliest) continue;
+      of_others += row.e[j];
+      terms_of_others += row.terms[j];
+    }
     for (std::size_t j = 0; j < k.size(); ++j) {
       if (!open[j]) continue;
       const Real ds = d_logit(row, j), scaled = scale * row.slope[j] * ds;
       r.ds[i][j] = ds;
-      r.ds_error[i][j] = j == row.likeliest ? of_others : row.e[j];
-      r.dk_error[j] += scale * r.ds_error[i][j] * length(q[i]);
+      r.ds_error[i][j] = j == row.likeliest ? terms_of_others : row.terms[j];
+      r.dk_error[j] += scale * (j == row.likeliest ? of_others : row.e[j]) * length(q[i]);
       r.dq_error[i] += scale * (j == row.likeliest ? row.sink_e * length(k[j])
                                                    : row.e[j] * (length(k[j]) + length(k[row.likeliest])));
       for (std::size_t c = 0; c < none.size(); ++c) {
@@ -195,6 +208,7 @@ void check_problem(const Problem& p, Real tolerance) {
     const Matrix ds = matrix(g[2], queries, keys, head);
     for (std::size_t i = 0; i < ds.size(); ++i) {
       for (std::size_t j = 0; j < ds[i].size(); ++j) {
+        INFO("query " << i << ", key " << j);
         require_within<T>({{ds[i][j]}}, {{r.ds[i][j]}}, {r.ds_error[i][j]}, tolerance, "ds");
       }
     }
@@ -210,9 +224,8 @@ Problem random_problem(std::uint64_t seed) {
   const std::int64_t queries = lengths[below(7)], keys = below(2) == 0 ? queries : lengths[below(7)];
   const std::int64_t size = 1 + below(20), value_size = 1 + below(20);
   Problem p;
-  // Logits of a spread between 1 and 5: some rows share their weight, many have one key above all others. (Of
-  // logits above 32 a few roundings alone are 1e-5, and weights are no more exact than their logits.)
-  p.q = mul(randn({1, 2, queries, size}, generator, dtype), 1 + below(5));
+  // Logits of a spread between 1 and 8: some rows share their weight, most have one key above all others.
+  p.q = mul(randn({1, 2, queries, size}, generator, dtype), 1 + below(8));
   p.k = randn({1, 2, keys, size}, generator, dtype);
   p.v = randn({1, 2, keys, value_size}, generator, dtype);
   p.bias = randn({1, 2, queries, keys}, generator, dtype);
@@ -229,12 +242,12 @@ Problem random_problem(std::uint64_t seed) {
 
 }  // namespace
 
-// f32: the bound of the rule. f64: logits up to 30 whose tanh and exp are exact to a few units of 1.1e-16.
+// f32: the bound of the rule. f64: as many units in the last place, 1e-5 · 2^-29.
 TEMPLATE_TEST_CASE("gradients of saturated rows are as exact as the weights of the other keys", "[fault-50]",
                    float, double) {
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     CAPTURE(seed);
-    check_problem<TestType>(random_problem<TestType>(seed), sizeof(TestType) == 4 ? 1e-5L : 1e-13L);
+    check_problem<TestType>(random_problem<TestType>(seed), sizeof(TestType) == 4 ? 1e-5L : 1.9e-14L);
   }
 }
 
