@@ -202,9 +202,9 @@ AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key,
   return attend(std::move(heads), joined, generator, need_weights);
 }
 
-// A row that no query is open to reaches nothing through attention, and its projections get the gradient 0. But
-// the gradient of their weights would be 0 · NaN where the row is not finite: then zeros stand for closed rows.
-// Rows that are queries too stay: a query is read whatever the mask says.
+// A row that no query is open to reaches nothing through attention, and its projections get the gradient 0.
+// But the gradient of their weights would be 0 · NaN where the row is not finite: then zeros stand for closed
+// rows. Rows that are queries too stay: a query is read whatever the mask says.
 MultiHeadAttention::Memory MultiHeadAttention::without_closed_rows(const Tensor& query, const Memory& memory,
                                                                    const AttentionMask& mask) const {
   const auto& [key, value] = memory;

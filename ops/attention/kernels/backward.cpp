@@ -120,7 +120,7 @@ HWY_INLINE void remember(D d, hn::Mask<D> lanes, std::int64_t key, std::int64_t 
   }
 }
 
-// e^x for x <= 0; 0 where that is below the normal numbers, so that keys far behind a dominant one add nothing.
+// e^x for x <= 0, and 0 below the normal numbers, so that keys far behind a dominant one add nothing.
 template <class D>
 HWY_INLINE hn::Vec<D> exp_or_zero(D d, hn::Vec<D> x) {
   const auto e = exp_below_zero(d, x);

@@ -1,5 +1,5 @@
-// Rows of attention where one key has nearly all of the weight. The cotangent of its logit is the difference of
-// two numbers that are nearly equal; what is left must be as exact as the weights of the other keys are.
+// Rows of attention where one key has nearly all of the weight. The cotangent of its logit is the difference
+// of two numbers that are nearly equal; what is left must be as exact as the weights of the other keys are.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
