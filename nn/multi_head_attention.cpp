@@ -7,11 +7,16 @@
 #include <heed/nn/dropout.h>
 #include <heed/nn/init.h>
 #include <heed/nn/multi_head_attention.h>
+#include <heed/ops/all_finite.h>
+#include <heed/ops/cast.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/concat.h>
 #include <heed/ops/expand.h>
+#include <heed/ops/extremum.h>
 #include <heed/ops/reshape.h>
+#include <heed/ops/squeeze.h>
 #include <heed/ops/transpose.h>
+#include <heed/ops/where.h>
 
 namespace heed::nn {
 namespace {
@@ -65,6 +70,7 @@ Tensor merge_heads(const Tensor& x) {
 
 void check_input(const std::string& name, std::string_view argument, const Tensor& x,
                  std::string_view width_name, std::int64_t width) {
+  check_floating(name, argument, x);
   check_rank(name, argument, x, 2, Shape::max_rank - 1);
   if (x.shape().back() == width) return;
   fail<ShapeError>(name, fmt::format("{} has the wrong width", argument), describe(x),
@@ -80,6 +86,16 @@ Shape scores_shape(const std::string& name, const Tensor& q, const Tensor& k) {
   shape.push_back(q.size(-3));
   shape.push_back(q.size(-2));
   shape.push_back(k.size(-2));
+  return shape;
+}
+
+// [.., Hq, Tq, Tk] of query [.., Tq, E] and key [.., Tk, kdim]
+Shape scores_of_inputs(const std::string& name, const Tensor& query, const Tensor& key, std::int64_t heads) {
+  const auto leading = [](const Tensor& x) {
+    return Shape(std::span(x.shape().begin(), static_cast<std::size_t>(x.rank() - 2)));
+  };
+  Shape shape = broadcast_shapes(name, leading(query), leading(key));
+  for (const std::int64_t n : {heads, query.size(-2), key.size(-2)}) shape.push_back(n);
   return shape;
 }
 
@@ -143,7 +159,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
                                       Generator* generator) const {
-  return run(x, x, x, mask, generator, false).output;
+  return run(x, x, x, mask.has_query_start() ? mask : mask.query_start(0), generator, false).output;
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -156,11 +172,15 @@ AttentionWeights MultiHeadAttention::with_weights(const Tensor& query, const Ten
   return run(query, key, value, mask, generator, true);
 }
 
-MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& query, const Tensor& key,
-                                                      const Tensor& value) const {
+void MultiHeadAttention::check_inputs(const Tensor& query, const Tensor& key, const Tensor& value) const {
   check_input(name(), "query", query, "embed_dim", options_.embed_dim);
   check_input(name(), "key", key, "kdim", options_.kdim);
   check_input(name(), "value", value, "vdim", options_.vdim);
+}
+
+MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& query, const Tensor& key,
+                                                      const Tensor& value) const {
+  check_inputs(query, key, value);
   const auto [q, k, v] = qkv(query, key, value);
   return {normed(split_heads(q, options_.num_heads), q_norm),
           normed(split_heads(k, options_.num_kv_heads), k_norm), split_heads(v, options_.num_kv_heads)};
@@ -170,15 +190,36 @@ AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key,
                                          const AttentionMask& mask, Generator* generator,
                                          bool need_weights) const {
   const Scope scope = enter();
-  Heads heads = project(query, key, value);
+  const AttentionMask joined = windowed(mask);
+  const Memory memory = without_closed_rows(query, {key, value}, joined);
+  Heads heads = project(query, memory.key, memory.value);
   if (options_.rope) {
     const std::int64_t queries = query.size(-2);
     const std::int64_t keys = key.size(-2);
     heads.query = rotated(heads.query, arange(keys - queries, keys));
     heads.key = rotated(heads.key, arange(0, keys));
   }
-  const bool itself = query.impl() == key.impl();
-  return attend(std::move(heads), windowed(itself ? mask.query_start(0) : mask), generator, need_weights);
+  return attend(std::move(heads), joined, generator, need_weights);
+}
+
+// A row that no query is open to reaches nothing through attention, and its projections get the gradient 0.
+// But the gradient of their weights would be 0 · NaN where the row is not finite: then zeros stand for closed
+// rows. Rows that are queries too stay: a query is read whatever the mask says.
+MultiHeadAttention::Memory MultiHeadAttention::without_closed_rows(const Tensor& query, const Memory& memory,
+                                                                   const AttentionMask& mask) const {
+  const auto& [key, value] = memory;
+  check_inputs(query, key, value);
+  const auto stays = [&](const Tensor& x) { return x.impl() == query.impl() || detail::all_finite(x); };
+  if (mask.empty() || (stays(key) && stays(value))) return memory;
+  const Shape scores = scores_of_inputs(name(), query, key, options_.num_heads);
+  mask.check(name().c_str(), scores, query.dtype());
+  const Tensor pairs = mask.open_pairs(scores);
+  if (!pairs.defined() || pairs.numel() == 0) return memory;
+  const Tensor open = ne(amax(cast(expand(pairs, scores), DType::i32), {-3, -2}), 0);  // [.., Tk]
+  const auto kept = [&](const Tensor& x) { return stays(x) ? x : where(unsqueeze(open, -1), x, 0); };
+  const Tensor kept_key = kept(key);
+  // One tensor stays one tensor, so that it takes one product.
+  return {kept_key, key.impl() == value.impl() ? kept_key : kept(value)};
 }
 
 AttentionWeights MultiHeadAttention::attend(Heads heads, AttentionMask mask, Generator* generator,

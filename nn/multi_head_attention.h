@@ -54,10 +54,13 @@ MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options);
 ///           Tq, Tk + X] with X extra keys of add_bias_kv and add_zero_attn at the end.
 /// Mask      as `attention` reads it: it broadcasts to [.., Hq, Tq, Tk], so one that differs by sample is
 ///           [B, 1, Tq, Tk] or [B, 1, 1, Tk]. The window is joined to it. Extra keys have no position and
-///           stay open. Where query and key are one tensor, query i lies at the position of key i, whatever
-///           the key lengths.
+///           stay open. Where queries stand follows from the arguments alone: module(x, mask) takes them
+///           from 0 on, module(query, key, value, mask) as `attention` does, and a query_start of the mask
+///           stands in both.
 /// RoPE      keys lie at 0 … Tk − 1, queries at Tk − Tq … Tk − 1.
-/// Edge      a query without an open key gives the output bias and no gradient to q, k, v.
+/// Edge      a query without an open key gives the output bias and no gradient to q, k, v. Rows of key and
+///           value that are closed to every query add nothing, to the parameters' gradients neither, even
+///           where they are NaN. A row of query is open to itself: padding that is queried must be finite.
 /// Throws    ValueError (sizes below 1, embed_dim no multiple of num_heads where head_dim is not given,
 ///           num_heads no multiple of num_kv_heads, rotary odd or above head_dim, dropout outside [0, 1],
 ///           dropout in training mode without a generator), ShapeError, DTypeError.
@@ -69,9 +72,10 @@ class MultiHeadAttention final : public Module {
   /// As given, with the sizes that were left 0 filled in.
   const MultiHeadAttentionOptions& options() const { return options_; }
 
-  /// Self-attention.
+  /// Self-attention. Queries stand at the positions of the keys, from 0 on, unless the mask says otherwise.
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}, Generator* generator = nullptr) const;
-  /// Cross-attention.
+  /// Cross-attention. Queries stand where `attention` puts them, at the last keys unless the mask says
+  /// otherwise, even if all three are one tensor.
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                     const AttentionMask& mask = {}, Generator* generator = nullptr) const;
   /// The same, with the weights of each head before dropout.
@@ -85,7 +89,8 @@ class MultiHeadAttention final : public Module {
   /// first counts[b] tokens of sample b are taken, and later rows of y mean nothing. The mask, such as ALiBi,
   /// is joined to causality, with the positions of the cache.
   /// Throws    what KVCache::append throws (the cache is full, or gradients are on), ValueError (training
-  ///           mode; kdim or vdim that differ from embed_dim). The cache is unchanged then.
+  ///           mode; kdim or vdim that differ from embed_dim; a mask with another query_start). The cache is
+  ///           unchanged then.
   Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {},
                 const AttentionMask& mask = {}) const;
 
@@ -102,6 +107,11 @@ class MultiHeadAttention final : public Module {
   struct Heads {
     Tensor query, key, value;  // [.., H, T, D]
   };
+  struct Memory {
+    Tensor key, value;  // [.., Tk, kdim], [.., Tk, vdim]
+  };
+  void check_inputs(const Tensor& query, const Tensor& key, const Tensor& value) const;
+  Memory without_closed_rows(const Tensor& query, const Memory& memory, const AttentionMask& mask) const;
   /// Cut in heads and normed.
   Heads project(const Tensor& query, const Tensor& key, const Tensor& value) const;
   AttentionWeights run(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMask& mask,

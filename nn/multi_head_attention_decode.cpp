@@ -60,10 +60,10 @@ Tensor MultiHeadAttention::decode(const Tensor& x, KVCache& cache, std::span<con
   cache.append(rotated(heads.key, positions), heads.value, counts);
   heads.key = cache.keys();
   heads.value = cache.values();
-  const AttentionMask kept = AttentionMask::causal() & AttentionMask::key_lengths(tensor_of(cache.lengths()));
+  const AttentionMask kept = AttentionMask::causal().query_start(tensor_of(starts)) &
+                             AttentionMask::key_lengths(tensor_of(cache.lengths()));
   try {
-    return attend(std::move(heads), windowed(mask & kept).query_start(tensor_of(starts)), nullptr, false)
-        .output;
+    return attend(std::move(heads), windowed(mask & kept), nullptr, false).output;
   } catch (...) {  // a mask that does not fit
     cache.truncate(starts);
     throw;

@@ -5,6 +5,7 @@
 #include <heed/core/arguments.h>
 #include <heed/nn/torch_attention.h>
 #include <heed/ops/reshape.h>
+#include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
 
@@ -35,7 +36,9 @@ AttentionMask torch_mask(const Tensor& attn_mask, const Tensor& key_padding_mask
   if (attn_mask.defined()) {
     check_rank(op, "attn_mask", attn_mask, 2, 3);
     const bool per_head = attn_mask.rank() == 3 && batched;
-    mask = ignored_or_added("attn_mask", per_head ? by_sample(attn_mask, num_heads) : attn_mask);
+    // Two axes are queries and keys, even where there are as many samples.
+    const Tensor pairs = attn_mask.rank() == 2 ? unsqueeze(attn_mask, 0) : attn_mask;
+    mask = ignored_or_added("attn_mask", per_head ? by_sample(pairs, num_heads) : pairs);
   }
   if (key_padding_mask.defined()) {
     check_rank(op, "key_padding_mask", key_padding_mask, batched ? 2 : 1, batched ? 2 : 1);

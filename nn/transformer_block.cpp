@@ -41,7 +41,8 @@ AttentionWeights TransformerBlock::with_weights(const Tensor& x, const Attention
                                                 Generator* generator) const {
   const Scope scope = enter();
   const Tensor h = norm1(x);
-  const AttentionWeights attended = attention.with_weights(h, h, h, mask, generator);
+  const AttentionMask from_first = mask.has_query_start() ? mask : mask.query_start(0);  // as operator()
+  const AttentionWeights attended = attention.with_weights(h, h, h, from_first, generator);
   return {add_mlp(x + dropout(attended.output, generator), generator), attended.weights};
 }
 

@@ -57,7 +57,13 @@ void check_options(const Tensor& q, const AttentionOptions& options) {
     check_same_dtype(op, "q", q, "sink", options.sink);
     check_shape(op, "sink", options.sink, {heads_of(q)}, "one logit for each query head");
   }
-  if (options.dropout_keep.defined()) check_dtype(op, "dropout_keep", options.dropout_keep, {DType::boolean});
+  if (options.dropout_keep.defined()) {
+    check_dtype(op, "dropout_keep", options.dropout_keep, {DType::boolean});
+  } else if (options.dropout > 0) {
+    fail<ValueError>(
+        op, "dropout without a mask of what is kept", fmt::format("dropout is {}", options.dropout),
+        "dropout_keep, such as ge(rand(shape, generator), dropout) with the shape of the weights");
+  }
 }
 
 // [.., H, T, D] for all three, with equal leading axes, and the shape of their logits [.., Hq, Tq, Tk].

@@ -9,7 +9,7 @@ namespace heed {
 
 struct AttentionOptions {
   AttentionMask mask = {};
-  /// Factor of q·k; 1/√D if not given. Any sign, and zero, are legal.
+  /// Factor of q·k; 1/√D if not given (1 where D is 0: all logits are 0). Any sign, and zero, are legal.
   std::optional<double> scale = {};
   /// The same as a tensor of one element, differentiable; then `scale` is not given.
   Tensor learned_scale = {};
@@ -20,7 +20,7 @@ struct AttentionOptions {
   /// [Hq]: one more logit in each row's denominator, without a value. Undefined = none.
   Tensor sink = {};
   /// Boolean keep mask of the weights, broadcasts to [.., Hq, Tq, Tk]; W = P ⊙ keep / (1 − dropout).
-  /// Undefined = no dropout.
+  /// Needed where dropout is not 0; at dropout = 1 all weights are 0.
   Tensor dropout_keep = {};
   double dropout = 0;
   bool need_weights = false;
@@ -56,7 +56,8 @@ struct AttentionResult {
 /// Edge      A query without open key or sink: output 0, weights 0, lse −inf, zero gradients. NaN and
 ///           infinities in keys and values that are closed to a query do not reach it.
 /// Throws    ShapeError (head sizes, lengths, head counts, mask parts), DTypeError, ValueError (softcap < 0,
-///           dropout outside [0, 1], scale or softcap given twice).
+///           dropout outside [0, 1] or without dropout_keep, scale or softcap given twice, and what
+///           AttentionMask::check says of positions).
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const AttentionOptions& options = {});
 

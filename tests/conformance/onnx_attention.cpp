@@ -83,7 +83,9 @@ AttentionMask mask_of(const Call& call, const Operands& operands) {
   if (left >= 0 || right >= 0) mask = mask & AttentionMask::window(left, right);
   // The first query follows the past; where lengths are given instead, the last one stands on the last key
   // of its sample.
-  if (operands.lengths.defined() && !call.at(4).defined()) return mask;
+  if (operands.lengths.defined() && !call.at(4).defined()) {
+    return mask.query_start(sub(operands.lengths, operands.q.size(2)));
+  }
   return mask.query_start(operands.past);
 }
 

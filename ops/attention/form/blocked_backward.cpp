@@ -112,9 +112,12 @@ void run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t
   const std::uint64_t nonfinite = nonfinite_queries(pass, b, h, first);
   fill_deltas(pass, b, h, first, nonfinite, deltas);
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(b, h);
-  kernels::attention_backward<T>(head, first, {.max = pass.max + row, .sum = pass.sum + row},
-                                 {pass.d_output.head(b, h), pass.d_output.row_stride}, deltas, nonfinite, g,
-                                 scratch);
+  const kernels::AttentionCotangents<T> cotangents{
+      .output = {pass.d_output.head(b, h), pass.d_output.row_stride},
+      .lse = pass.d_lse == nullptr ? nullptr : pass.d_lse + row,
+      .delta = deltas};
+  kernels::attention_backward<T>(head, first, {.max = pass.max + row, .sum = pass.sum + row}, cotangents,
+                                 nonfinite, g, scratch);
   if (nonfinite == 0) return;
   const kernels::AttentionHead<T> given = pass.given.template head<T>(b, h);
   const T* d_output = pass.d_output_given.head(b, h);

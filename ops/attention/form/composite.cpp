@@ -51,7 +51,7 @@ Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
 
 // scale · q kᵀ with softcap and additive mask; −inf on closed pairs.
 Tensor logits_of(const Tensor& q, const Tensor& k, const AttentionOptions& options, const Tensor& open) {
-  const double scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))));
+  const double scale = options.scale.value_or(default_scale(q.size(-1)));
   Tensor s = mul(open_scores(q, k, open), scale);
   if (options.learned_softcap.defined()) {
     s = mul(tanh(div(s, options.learned_softcap)), options.learned_softcap);

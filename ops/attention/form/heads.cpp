@@ -1,8 +1,8 @@
-#include <cmath>
 #include <utility>
 
 #include <heed/core/elements.h>
 #include <heed/ops/attention/form/heads.h>
+#include <heed/ops/attention/form/open_pairs.h>
 #include <heed/ops/attention/kernels/head.h>
 #include <heed/ops/cast.h>
 
@@ -50,10 +50,12 @@ AttentionHeads::AttentionHeads(const Tensor& q, const Tensor& k, const Tensor& v
       value_size(v.size(-1)),
       slopes_(doubles(plan.slopes)),
       sink_(doubles(options.sink)),
-      scale_(options.scale.value_or(1.0 / std::sqrt(static_cast<double>(q.size(-1))))),
+      scale_(options.scale.value_or(default_scale(q.size(-1)))),
       softcap_(options.softcap),
-      // Nothing is kept at p = 1, so any factor does.
-      keep_scale_(options.dropout_keep.defined() && options.dropout < 1 ? 1 / (1 - options.dropout) : 1),
+      // Nothing is kept at p = 1, whatever the mask says.
+      keep_scale_(!options.dropout_keep.defined() ? 1
+                  : options.dropout < 1           ? 1 / (1 - options.dropout)
+                                                  : 0),
       plan_(&plan) {
   set_operands(q, k, v);
   open_ = over_pairs(plan.open, pair_shape());

@@ -143,6 +143,8 @@ Tensor masked_sum(const Tensor& w, const Tensor& v, const Tensor& open) {
 
 }  // namespace
 
+double default_scale(std::int64_t size) { return size == 0 ? 1 : 1 / std::sqrt(static_cast<double>(size)); }
+
 Tensor open_scores(const Tensor& q, const Tensor& k, const Tensor& open) {
   if (!open.defined()) return matmul(q, transpose(k));
   const Tensor all_q = with_leading_axes_of(q, k);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <heed/core/tensor.h>
 
 namespace heed::detail {
@@ -20,5 +22,8 @@ Tensor open_softmax(const Tensor& scores, const Tensor& open);
 
 /// W V, closed pairs left out whatever W holds there:  W [.., Tq, Tk], V [.., Tk, Dv] → [.., Tq, Dv].
 Tensor open_sum(const Tensor& w, const Tensor& v, const Tensor& open);
+
+/// 1/√size; 1 at size 0, where every q·k is the empty sum.
+double default_scale(std::int64_t size);
 
 }  // namespace heed::detail

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ void check_operands(const Tensor& Q, const Tensor& K, const Tensor& V, const Ten
 AttentionWeights scaled_dot_product_attention(const Tensor& Q, const Tensor& K, const Tensor& V,
                                               const Tensor& mask) {
   check_operands(Q, K, V, mask);
-  const double d_k = static_cast<double>(Q.size(-1));
+  const double d_k = static_cast<double>(std::max<std::int64_t>(Q.size(-1), 1));
   const Tensor scores = detail::open_scores(Q, K, mask) / std::sqrt(d_k);
   const Tensor weights = detail::open_softmax(scores, mask);
   return {.output = detail::open_sum(weights, V, mask), .weights = weights};

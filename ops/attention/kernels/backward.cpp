@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include <heed/ops/attention/kernels/backward.h>
@@ -47,16 +50,35 @@ struct BackwardScratch {
   }
 };
 
-// Constants of each query: P = exp(logit − shift) · factor, dS = P ⊙ (dP − delta).
+// Constants of each query: P = exp(logit − shift) · factor, dS = P ⊙ (dP − delta), and Σ dS = balance.
 template <class T>
 struct RowConstants {
-  T shift[block], factor[block], delta[block];
+  T shift[block], factor[block], delta[block], balance[block];
 };
+
+// The key of each query that has more than half of the weight; there is one at most. Its dS would be the
+// difference of two numbers that are nearly equal. So it is left out of all sums, and gets at the end what
+// the dS of the other keys leave of the row's balance.
+template <class T>
+struct Dominant {
+  T found[block] = {};      // 1 where there is one, else 0
+  std::int64_t key[block];  // set where found
+  T slope_of_cap[block];    // set where found
+  T others[block] = {};     // Σ dS of the other keys
+};
+
+// Σ_j dS_j = dlse − dsink of a query, with dsink = −P_sink · delta.
+template <class T>
+HWY_INLINE T balance_of(const AttentionHead<T>& h, const AttentionCotangents<T>& cotangents,
+                        std::int64_t query, T shift, T factor) {
+  const T d_lse = cotangents.lse == nullptr ? T(0) : cotangents.lse[query];
+  return h.has_sink ? d_lse + std::exp(h.sink - shift) * factor * cotangents.delta[query] : d_lse;
+}
 
 // Queries and their cotangents as rows and transposed; zeros for queries that are absent, skipped or dead.
 template <class T>
 HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T>& rows,
-                             Rows<const T> d_output, const T* delta, const BackwardScratch<T>& w,
+                             const AttentionCotangents<T>& cotangents, const BackwardScratch<T>& w,
                              RowConstants<T>& r) {
   const AttentionHead<T>& h = b.head;
   std::fill_n(w.q_transposed, h.size * block, T(0));
@@ -68,10 +90,11 @@ HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T
     const bool live = i < b.count && (b.skip >> i & 1) == 0 && rows.sum[q] != 0;
     r.shift[i] = live ? rows.max[q] : T(0);
     r.factor[i] = live ? T(1) / rows.sum[q] : T(0);
-    r.delta[i] = live ? delta[q] : T(0);
+    r.delta[i] = live ? cotangents.delta[q] : T(0);
+    r.balance[i] = live ? balance_of(h, cotangents, q, r.shift[i], r.factor[i]) : T(0);
     if (!live) continue;
     for (std::int64_t c = 0; c < h.size; ++c) w.q_rows[i * w.width + c] = h.q[q][c] * h.scale;
-    std::copy_n(d_output[q], h.value_size, w.d_output_rows + i * w.value_width);
+    std::copy_n(cotangents.output[q], h.value_size, w.d_output_rows + i * w.value_width);
   }
   transpose(w.q_transposed, block, w.q_rows, w.width, block, h.size, T(1));
   transpose(w.d_output_transposed, block, w.d_output_rows, w.value_width, block, h.value_size, T(1));
@@ -83,21 +106,50 @@ HWY_INLINE void clear_keys(T* tile, std::int64_t begin, std::int64_t end, std::i
   for (std::int64_t j = begin; j < end; ++j) std::fill_n(tile + j * block + lane, Panel<T>::lanes, T(0));
 }
 
-// s ← W and dp ← dS for one vector of queries of a panel, 0 on closed pairs.
-template <class T>
-HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const TilePanel& panel, int vector,
-                                      const std::uint32_t* kept, const BackwardScratch<T>& w,
-                                      const RowConstants<T>& r, bool needs_logits) {
+// The query of each lane that is set has found its dominant key.
+template <class D, class T>
+HWY_INLINE void remember(D d, hn::Mask<D> lanes, std::int64_t key, std::int64_t at, const T* slope_of_cap,
+                         Dominant<T>& dominant) {
+  std::uint64_t bits = 0;
+  hn::StoreMaskBits(d, lanes, reinterpret_cast<std::uint8_t*>(&bits));
+  for (; bits != 0; bits &= bits - 1) {
+    const int lane = std::countr_zero(bits);
+    dominant.found[at + lane] = T(1);
+    dominant.key[at + lane] = key;
+    dominant.slope_of_cap[at + lane] = slope_of_cap == nullptr ? T(1) : slope_of_cap[lane];
+  }
+}
+
+// e^x for x <= 0, and 0 below the normal numbers, so that keys far behind a dominant one add nothing.
+template <class D>
+HWY_INLINE hn::Vec<D> exp_or_zero(D d, hn::Vec<D> x) {
+  const auto e = exp_below_zero(d, x);
+  const auto smallest = hn::Set(d, std::numeric_limits<hn::TFromD<D>>::min());
+  return hn::IfThenZeroElse(hn::Lt(e, smallest), e);  // a NaN stays
+}
+
+// s ← W and dp ← dS for one vector of queries of a panel, 0 on closed pairs. With `seeks_dominant` some of
+// these queries may have a dominant key, whose dS becomes 0.
+template <bool seeks_dominant, class T>
+HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
+                                      int vector, const std::uint32_t* kept, const BackwardScratch<T>& w,
+                                      const RowConstants<T>& r, bool needs_logits, Dominant<T>& dominant) {
   const hn::ScalableTag<T> d;
   const bool softcapped = b.head.softcap > 0;
   const auto keep_scale = hn::Set(d, b.head.keep_scale);
   const std::int64_t at = panel.lane + vector * Panel<T>::vector;
   const auto shift = hn::LoadU(d, r.shift + at), factor = hn::LoadU(d, r.factor + at),
              delta = hn::LoadU(d, r.delta + at);
+  auto others = hn::LoadU(d, dominant.others + at);
+  // Lanes without a dominant key have the bits of exp_share, whoever their neighbours are.
+  const auto low = hn::IfThenElse(hn::Gt(factor, hn::Set(d, T(0.5))),
+                                  hn::Set(d, -std::numeric_limits<T>::infinity()), hn::Set(d, share_end<T>));
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
       const std::int64_t pair = j * block + at;
-      const auto p = hn::Mul(exp_share(d, hn::Sub(hn::LoadU(d, w.s + pair), shift)), factor);
+      const auto x = hn::Sub(hn::LoadU(d, w.s + pair), shift);
+      auto p = hn::Mul(seeks_dominant ? exp_or_zero(d, hn::Max(x, low)) : exp_share(d, x), factor);
+      if constexpr (masked.value) p = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), p);
       auto weight = p;
       auto dp = hn::LoadU(d, w.dp + pair);
       if (kept != nullptr) {
@@ -106,28 +158,43 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const TilePanel& p
         dp = hn::Mul(dp, keep);
       }
       auto ds = hn::Mul(p, hn::Sub(dp, delta));
-      if constexpr (masked.value) {
-        const auto open = lane_mask(d, panel.lanes[j], vector);
-        weight = hn::IfThenElseZero(open, weight);
-        ds = hn::IfThenElseZero(open, ds);
+      if constexpr (masked.value) ds = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), ds);
+      if constexpr (seeks_dominant) {
+        const auto found = hn::Ne(hn::LoadU(d, dominant.found + at), hn::Zero(d));
+        const auto here = hn::AndNot(found, hn::Gt(p, hn::Set(d, T(0.5))));
+        if (!hn::AllFalse(d, here)) {
+          remember(d, here, tile.key + j, at, softcapped ? w.slope_of_cap + pair : nullptr, dominant);
+          ds = hn::IfThenZeroElse(here, ds);
+        }
+        others = hn::Add(others, ds);
       }
       hn::StoreU(weight, d, w.s + pair);
       if (needs_logits) hn::StoreU(ds, d, w.d_logits + pair);
       hn::StoreU(softcapped ? hn::Mul(ds, hn::LoadU(d, w.slope_of_cap + pair)) : ds, d, w.dp + pair);
     }
   });
+  if (seeks_dominant) hn::StoreU(others, d, dominant.others + at);
 }
 
 // For the keys of a panel: P from the logits s, then s ← W = P ⊙ keep and dp ← dS = P ⊙ (dP ⊙ keep − delta),
 // through the softcap. Keys outside the panel become zeros: the products of the whole tile read them.
 template <class T>
 HWY_INLINE void softmax_vjp(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
-                            const BackwardScratch<T>& w, const RowConstants<T>& r, bool needs_logits) {
+                            const BackwardScratch<T>& w, const RowConstants<T>& r, bool needs_logits,
+                            Dominant<T>& dominant) {
+  const hn::ScalableTag<T> d;
   const bool dropout = b.head.keep.data != nullptr;
   std::uint32_t kept[block];
   if (dropout) b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
   for (int v = 0; v < Panel<T>::vectors; ++v) {
-    softmax_vjp_of_vector(b, panel, v, dropout ? kept : nullptr, w, r, needs_logits);
+    // No weight is above the factor, which is that of the largest logit.
+    const auto factor = hn::LoadU(d, r.factor + panel.lane + v * Panel<T>::vector);
+    const std::uint32_t* of_dropout = dropout ? kept : nullptr;
+    if (hn::AllFalse(d, hn::Gt(factor, hn::Set(d, T(0.5))))) {
+      softmax_vjp_of_vector<false>(b, tile, panel, v, of_dropout, w, r, needs_logits, dominant);
+    } else {
+      softmax_vjp_of_vector<true>(b, tile, panel, v, of_dropout, w, r, needs_logits, dominant);
+    }
   }
   for (T* x : {w.s, w.dp}) {
     clear_keys(x, 0, panel.begin, panel.lane);
@@ -169,10 +236,29 @@ HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const
   }
 }
 
+// What dominant keys were left out of: their dS in the gradients of the logits, of their query and of
+// themselves. dq is written already.
+template <class T>
+HWY_INLINE void add_dominant(const QueryBlock<T>& b, const BackwardScratch<T>& w, const RowConstants<T>& r,
+                             const Dominant<T>& dominant, const AttentionGradients<T>& g) {
+  const AttentionHead<T>& h = b.head;
+  for (std::int64_t i = 0; i < b.count; ++i) {
+    if (dominant.found[i] == 0) continue;
+    const std::int64_t q = b.first + i, key = dominant.key[i];
+    const T ds = r.balance[i] - dominant.others[i];
+    const T scaled = ds * dominant.slope_of_cap[i];
+    if (g.logits.data != nullptr) g.logits[q][key] = ds;
+    for (std::int64_t c = 0; c < h.size; ++c) {
+      if (g.dq.data != nullptr) g.dq[q][c] += scaled * h.scale * h.k[key][c];
+      if (g.dk.data != nullptr) g.dk[key][c] += scaled * w.q_rows[i * w.width + c];
+    }
+  }
+}
+
 // The part of 64 queries in all gradients, tile by tile as in forward. Why the layout is what it is, and what
 // m and Z are: docs/adr/0004-blocked-attention-keeps-queries-in-lanes.md.
 //
-//   given for each query:  m, Z, dO and delta = Σ dO ⊙ O − dlse
+//   given for each query:  m, Z, dO, dlse and delta = Σ dO ⊙ O − dlse
 //   dQ ← 0
 //   for each tile of 64 keys that is open to some query:
 //     for each panel of queries, as many as one product takes:
@@ -180,20 +266,22 @@ HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const
 //       dP ← dO · v                                           product
 //       P  ← exp(s − m) / Z, 0 on closed pairs                softmax_vjp
 //       W  ← P ⊙ keep,  dP ← dP ⊙ keep                          keep is 0 or 1 / (1 − dropout)
-//       dS ← P ⊙ (dP − delta)                                   also the gradient of the bias
+//       dS ← P ⊙ (dP − delta), 0 where P > ½                    also the gradient of the bias
 //       dS ← dS ⊙ slope of the softcap
 //       dQ ← dQ + dS k                                        product
 //     dV ← dV + Wᵀ dO,  dK ← dK + dSᵀ (scale · q)             add_to_keys
 //   dQ ← scale · dQ
+//   where P > ½:  dS ← dlse − dsink − Σ of the other dS,  joins dQ and dK       add_dominant
 template <class T>
 HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const AttentionRows<const T>& rows,
-                            Rows<const T> d_output, const T* delta, std::uint64_t skip,
+                            const AttentionCotangents<T>& cotangents, std::uint64_t skip,
                             const AttentionGradients<T>& g, T* scratch) {
   const QueryBlock<T> b(h, first, skip);
   const BackwardScratch<T> w(h, scratch);
   const bool needs_logits = g.logits.data != nullptr;
   RowConstants<T> r;
-  load_queries(b, rows, d_output, delta, w, r);
+  Dominant<T> dominant;
+  load_queries(b, rows, cotangents, w, r);
   std::fill_n(w.dq_transposed, h.size * block, T(0));
 
   Tile tile;
@@ -210,7 +298,7 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
       tile_logits<T>(b, tile, panel, w.q_transposed, w.s, h.softcap > 0 ? w.slope_of_cap : nullptr);
       product(ByRows(), panel.keys(), w.dp + at, h.v[key + panel.begin], h.v.stride,
               w.d_output_transposed + lane, block, h.value_size, false);
-      softmax_vjp(b, tile, panel, w, r, needs_logits);
+      softmax_vjp(b, tile, panel, w, r, needs_logits, dominant);
       if (needs_logits) write_logits(b, tile, panel, w.d_logits, g.logits);
       if (g.dq.data != nullptr) {
         product(ByColumns(), h.size, w.dq_transposed + lane, h.k[key + panel.begin], h.k.stride, w.dp + at,
@@ -222,14 +310,15 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
   if (g.dq.data != nullptr) {
     transpose(g.dq[first], g.dq.stride, w.dq_transposed, block, h.size, b.count, h.scale);
   }
+  add_dominant(b, w, r, dominant, g);
 }
 
 #define HEED_ATTENTION_BACKWARD_FOR(T, S)                                                                 \
   std::int64_t padded_##S(std::int64_t size) { return padded<T>(size); }                                  \
   void backward_##S(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows, \
-                    Rows<const T> d_output, const T* delta, std::uint64_t skip,                           \
+                    const AttentionCotangents<T>& cotangents, std::uint64_t skip,                         \
                     const AttentionGradients<T>& g, T* scratch) {                                         \
-    backward_of(head, first, rows, d_output, delta, skip, g, scratch);                                    \
+    backward_of(head, first, rows, cotangents, skip, g, scratch);                                         \
   }
 HEED_ATTENTION_BACKWARD_FOR(float, f32)
 HEED_ATTENTION_BACKWARD_FOR(double, f64)
@@ -248,19 +337,18 @@ std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_si
   return attention_block * (2 * size + value_size + width + value_width + 4 * attention_block);
 }
 
-#define HEED_EXPORT_ATTENTION_BACKWARD(T, S)                                                          \
-  HWY_EXPORT(padded_##S);                                                                             \
-  HWY_EXPORT(backward_##S);                                                                           \
-  template <>                                                                                         \
-  std::int64_t attention_padded<T>(std::int64_t size) {                                               \
-    return HWY_DYNAMIC_DISPATCH(padded_##S)(size);                                                    \
-  }                                                                                                   \
-  template <>                                                                                         \
-  void attention_backward(const AttentionHead<T>& head, std::int64_t first,                           \
-                          const AttentionRows<const T>& rows, Rows<const T> d_output, const T* delta, \
-                          std::uint64_t skip, const AttentionGradients<T>& gradients, T* scratch) {   \
-    HWY_DYNAMIC_DISPATCH(backward_##S)                                                                \
-    (head, first, rows, d_output, delta, skip, gradients, scratch);                                   \
+#define HEED_EXPORT_ATTENTION_BACKWARD(T, S)                                                        \
+  HWY_EXPORT(padded_##S);                                                                           \
+  HWY_EXPORT(backward_##S);                                                                         \
+  template <>                                                                                       \
+  std::int64_t attention_padded<T>(std::int64_t size) {                                             \
+    return HWY_DYNAMIC_DISPATCH(padded_##S)(size);                                                  \
+  }                                                                                                 \
+  template <>                                                                                       \
+  void attention_backward(const AttentionHead<T>& head, std::int64_t first,                         \
+                          const AttentionRows<const T>& rows, const AttentionCotangents<T>& given,  \
+                          std::uint64_t skip, const AttentionGradients<T>& gradients, T* scratch) { \
+    HWY_DYNAMIC_DISPATCH(backward_##S)(head, first, rows, given, skip, gradients, scratch);         \
   }
 HEED_EXPORT_ATTENTION_BACKWARD(float, f32)
 HEED_EXPORT_ATTENTION_BACKWARD(double, f64)

@@ -4,6 +4,14 @@
 
 namespace heed::kernels {
 
+/// What each query gets.
+template <class T>
+struct AttentionCotangents {
+  Rows<const T> output;      // dO [queries, value_size]
+  const T* lse = nullptr;    // of log-sum-exp [queries]; null: none
+  const T* delta = nullptr;  // Σ dO ⊙ O − dlse [queries]
+};
+
 /// Where gradients go. Null: not asked for.
 template <class T>
 struct AttentionGradients {
@@ -21,13 +29,12 @@ std::int64_t attention_padded(std::int64_t size);
 std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_size);
 
 /// The part of the queries [first, first + 64) of a head in all gradients. The weights are computed again.
-///   dV += Wᵀ dO,  dP = (dO Vᵀ) ⊙ keep,  dS = P ⊙ (dP − delta),  dQ = scale ·
-///   dS K,  dK += scale · dSᵀ Q
-/// `delta` [queries] is Σ dO ⊙ O minus the cotangent of log-sum-exp.
+///   dV += Wᵀ dO,  dP = (dO Vᵀ) ⊙ keep,  dS = P ⊙ (dP − delta),  dQ = scale · dS K,  dK += scale · dSᵀ Q
+/// The key of a query with P > ½ gets dS = dlse − dsink − Σ dS of its other keys.
 /// Queries whose bit in `skip` is set have no part.
 template <class T>
 void attention_backward(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows,
-                        Rows<const T> d_output, const T* delta, std::uint64_t skip,
+                        const AttentionCotangents<T>& cotangents, std::uint64_t skip,
                         const AttentionGradients<T>& gradients, T* scratch);
 
 }  // namespace heed::kernels

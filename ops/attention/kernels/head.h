@@ -34,6 +34,11 @@ struct AttentionHead {
   T keep_scale = 1;       // 1 / (1 − p)
   bool has_sink = false;
   T sink = 0;  // one more logit in the denominator
+
+  /// As a number that cannot overflow; exact below 2^53.
+  double position(std::int64_t query) const {
+    return static_cast<double>(first_position) + static_cast<double>(query);
+  }
 };
 
 /// Numbers of each query that forward writes. Backward reads the first two.

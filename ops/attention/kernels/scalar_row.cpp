@@ -48,7 +48,7 @@ OpenKey<T> open_key(const AttentionHead<T>& h, std::int64_t i, std::int64_t j) {
     open.slope = 1 - t * t;
   }
   if (h.bias.data != nullptr) open.logit += h.bias[i][j];
-  if (h.slope != 0) open.logit -= h.slope * static_cast<T>(std::abs(h.first_position + i - j));
+  if (h.slope != 0) open.logit -= h.slope * static_cast<T>(std::abs(h.position(i) - static_cast<double>(j)));
   return open;
 }
 

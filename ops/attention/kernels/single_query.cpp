@@ -51,7 +51,7 @@ HWY_INLINE T finish_logits(const AttentionHead<T>& h, std::int64_t i, std::int64
     }
     if (h.slope != 0) {
       const auto distance =
-          hn::Abs(hn::Sub(hn::Iota(d, static_cast<T>(j)), hn::Set(d, static_cast<T>(h.first_position + i))));
+          hn::Abs(hn::Sub(hn::Iota(d, static_cast<T>(j)), hn::Set(d, static_cast<T>(h.position(i)))));
       x = hn::NegMulAdd(hn::Set(d, h.slope), distance, x);
     }
     store(x, d, s + j, count);

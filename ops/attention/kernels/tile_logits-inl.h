@@ -63,8 +63,7 @@ HWY_INLINE void apply_softcap(T cap, T* s, std::int64_t n, T* slope) {
 
 // s ← s − slope · |position of the query − key| on n keys of a panel.
 template <class T>
-HWY_INLINE void subtract_distances(T slope_of_head, std::int64_t position, std::int64_t key, T* s,
-                                   std::int64_t n) {
+HWY_INLINE void subtract_distances(T slope_of_head, double position, std::int64_t key, T* s, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto slope = hn::Set(d, slope_of_head);
   for (int v = 0; v < Panel<T>::lanes; v += Panel<T>::vector) {
@@ -94,7 +93,7 @@ HWY_INLINE void tile_logits(const QueryBlock<T>& b, const Tile& tile, const Tile
     const std::int64_t queries = std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane);
     transpose<true>(s + at, block, h.bias[query] + key, h.bias.stride, queries, panel.keys(), T(1));
   }
-  if (h.slope != 0) subtract_distances(h.slope, h.first_position + query, key, s + at, panel.keys());
+  if (h.slope != 0) subtract_distances(h.slope, h.position(query), key, s + at, panel.keys());
 }
 
 }  // namespace HWY_NAMESPACE

@@ -9,6 +9,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/mask/attention_mask.h>
+#include <heed/ops/attention/mask/positions.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/reshape.h>
@@ -59,7 +60,9 @@ AttentionMask AttentionMask::attend(Tensor mask) {
 
 AttentionMask AttentionMask::ignore(Tensor mask) {
   check_dtype("ignore", "mask", mask, {DType::boolean});
-  return attend(logical_not(mask));
+  AttentionMask result = attend(logical_not(mask));
+  result.ignored_.push_back(mask.shape());
+  return result;
 }
 
 AttentionMask AttentionMask::bias(Tensor bias) {
@@ -70,7 +73,7 @@ AttentionMask AttentionMask::bias(Tensor bias) {
 }
 
 AttentionMask AttentionMask::key_lengths(Tensor lengths) {
-  check_dtype("key_lengths", "lengths", lengths, {DType::i64});
+  check_dtype("key_lengths", "lengths", lengths, {DType::i32, DType::i64});
   check_rank("key_lengths", "lengths", lengths, 1, 1);
   AttentionMask mask;
   mask.key_lengths_.push_back(std::move(lengths));
@@ -78,7 +81,7 @@ AttentionMask AttentionMask::key_lengths(Tensor lengths) {
 }
 
 AttentionMask AttentionMask::documents(Tensor ids) {
-  check_dtype("documents", "ids", ids, {DType::i64});
+  check_dtype("documents", "ids", ids, {DType::i32, DType::i64});
   check_rank("documents", "ids", ids, 1, 2);
   AttentionMask mask;
   mask.documents_.push_back(std::move(ids));
@@ -101,7 +104,7 @@ AttentionMask AttentionMask::query_start(std::int64_t position) const {
 }
 
 AttentionMask AttentionMask::query_start(Tensor positions) const {
-  check_dtype("query_start", "positions", positions, {DType::i64});
+  check_dtype("query_start", "positions", positions, {DType::i32, DType::i64});
   check_rank("query_start", "positions", positions, 1, 1);
   AttentionMask mask = *this;
   mask.query_start_.reset();
@@ -110,13 +113,11 @@ AttentionMask AttentionMask::query_start(Tensor positions) const {
 }
 
 AttentionMask operator&(AttentionMask a, const AttentionMask& b) {
-  const auto given = [](const AttentionMask& m) { return m.query_start_ || m.query_starts_.defined(); };
-  if (given(a) && given(b)) {
-    const bool equal =
-        a.query_start_ && b.query_start_
-            ? *a.query_start_ == *b.query_start_
-            : a.query_starts_.defined() && b.query_starts_.defined() &&
-                  a.query_starts_.to_vector<std::int64_t>() == b.query_starts_.to_vector<std::int64_t>();
+  if (a.has_query_start() && b.has_query_start()) {
+    const bool equal = a.query_start_ && b.query_start_
+                           ? *a.query_start_ == *b.query_start_
+                           : a.query_starts_.defined() && b.query_starts_.defined() &&
+                                 detail::integers_of(a.query_starts_) == detail::integers_of(b.query_starts_);
     const auto text = [](const AttentionMask& m) {
       return m.query_start_ ? fmt::to_string(*m.query_start_) : std::string("one for each sample");
     };
@@ -125,13 +126,14 @@ AttentionMask operator&(AttentionMask a, const AttentionMask& b) {
                        "equal positions");
     }
   }
-  if (!given(a)) {
+  if (!a.has_query_start()) {
     a.query_start_ = b.query_start_;
     a.query_starts_ = b.query_starts_;
   }
   a.causal_ |= b.causal_;
   a.windows_.insert(a.windows_.end(), b.windows_.begin(), b.windows_.end());
   append(a.attend_, b.attend_);
+  a.ignored_.insert(a.ignored_.end(), b.ignored_.begin(), b.ignored_.end());
   append(a.bias_, b.bias_);
   append(a.key_lengths_, b.key_lengths_);
   append(a.documents_, b.documents_);
@@ -151,33 +153,6 @@ AttentionMask AttentionMask::with_additive(Tensor bias, Tensor slopes) const {
   if (bias.defined()) mask.bias_.push_back(std::move(bias));
   if (slopes.defined()) mask.slopes_.push_back(std::move(slopes));
   return mask;
-}
-
-void AttentionMask::check(const char* op, const Shape& scores, DType dtype) const {
-  for (const Tensor& m : attend_) check_expands(op, "mask", m, scores);
-  for (const Tensor& b : bias_) {
-    check_dtype(op, "bias", b, {dtype});
-    check_expands(op, "bias", b, scores);
-  }
-  const int rank = scores.rank();
-  if (query_starts_.defined()) {
-    check_shape(op, "query start", query_starts_, {samples_of(scores)}, "one position for each sample");
-  }
-  for (const Tensor& lengths : key_lengths_) {
-    check_shape(op, "key lengths", lengths, {samples_of(scores)}, "one length for each sample");
-  }
-  for (const Tensor& ids : documents_) {
-    check_shape(op, "documents", ids,
-                ids.rank() == 1 ? Shape{scores[rank - 1]} : Shape{samples_of(scores), scores[rank - 1]},
-                "one id for each position");
-    if (scores[rank - 1] != scores[rank - 2]) {
-      fail<ShapeError>(op, "a document mask needs as many queries as keys", scores.str(), "Tq == Tk");
-    }
-  }
-  for (const Tensor& s : slopes_) {
-    check_dtype(op, "slopes", s, {dtype});
-    check_shape(op, "slopes", s, {rank > 2 ? scores[rank - 3] : 1}, "one slope for each head");
-  }
 }
 
 Tensor AttentionMask::open_pairs(const Shape& scores) const {
@@ -205,9 +180,11 @@ Tensor AttentionMask::distance(const Shape& scores, DType dtype) const {
   const std::vector<std::int64_t> first = first_positions(scores);
   const std::int64_t queries = scores[scores.rank() - 2];
   const Tensor starts = from_span(std::span<const std::int64_t>(first),
-                                  {static_cast<std::int64_t>(first.size())});            // [samples]
-  const Tensor positions = add(unsqueeze(starts, 1), unsqueeze(arange(0, queries), 0));  // [samples, Tq]
-  Tensor distance = abs(sub(unsqueeze(positions, -1), arange(0, scores[scores.rank() - 1])));
+                                  {static_cast<std::int64_t>(first.size())});  // [samples]
+  // In f64, where the sums cannot overflow and those below 2^53 are exact.
+  const auto numbers = [](std::int64_t n) { return cast(arange(0, n), DType::f64); };
+  const Tensor positions = add(unsqueeze(cast(starts, DType::f64), 1), numbers(queries));  // [samples, Tq]
+  const Tensor distance = abs(sub(unsqueeze(positions, -1), numbers(scores[scores.rank() - 1])));
   if (first.size() == 1) return cast(squeeze(distance, 0), dtype);
   return cast(unsqueeze(distance, 1), dtype);
 }

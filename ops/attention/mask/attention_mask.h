@@ -13,8 +13,9 @@ namespace heed {
 /// a pair is open iff every part opens it. A closed pair reaches no result and no gradient.
 ///
 /// Positions: key j has position j; query i has position query_start + i. By default the last query sits on
-/// the last key, which is what a KV cache needs:
-/// query_start is Tk − Tq, or length_b − Tq where key lengths are given.
+/// the last key, which is what a KV cache needs: query_start is Tk − Tq, or length_b − Tq where key lengths
+/// are given. Where a length is below Tq that would put queries before the first key: then causality and
+/// windows need a query_start, and `check` says so.
 class AttentionMask {
  public:
   /// Everything open.
@@ -26,14 +27,15 @@ class AttentionMask {
   static AttentionMask window(std::int64_t left, std::int64_t right);
   /// Boolean, true = may attend; broadcasts to [.., Hq, Tq, Tk].
   static AttentionMask attend(Tensor mask);
-  /// Boolean, true = may not attend; broadcasts to [.., Hq, Tq, Tk].
+  /// Boolean, true = may not attend; broadcasts to [.., Hq, Tq, Tk]. Two axes are [Tq, Tk]; where they could
+  /// as well be samples and keys, `check` refuses them: padding is [B, 1, 1, Tk], or `key_lengths`.
   static AttentionMask ignore(Tensor mask);
   /// Floating, added to the scaled logits, differentiable; −inf closes the pair.
   /// Broadcasts to [.., Hq, Tq, Tk].
   static AttentionMask bias(Tensor bias);
-  /// i64 [B]: only the first length[b] keys of sample b are open.
+  /// i32 or i64 [B], 0 … Tk: only the first length[b] keys of sample b are open.
   static AttentionMask key_lengths(Tensor lengths);
-  /// i64 [T] or [B, T]: a pair is open iff both lie in the same document.
+  /// i32 or i64 [T] or [B, T]: a pair is open iff both lie in the same document.
   /// For self-attention of packed documents.
   static AttentionMask documents(Tensor ids);
   /// slopes [Hq], differentiable: adds −slope_h · |query position − key position|.
@@ -42,15 +44,18 @@ class AttentionMask {
   /// The same mask with the first query at this position.
   /// 0 is the top-left rule of ONNX and of PyTorch's is_causal.
   AttentionMask query_start(std::int64_t position) const;
-  /// The same with a first position for each sample, i64 [B].
+  /// The same with a first position for each sample, i32 or i64 [B].
   AttentionMask query_start(Tensor positions) const;
+  /// Whether the mask says where queries start.
+  bool has_query_start() const { return query_start_ || query_starts_.defined(); }
 
   friend AttentionMask operator&(AttentionMask a, const AttentionMask& b);
 
   /// Nothing is closed and nothing is added.
   bool empty() const;
 
-  /// ShapeError or DTypeError (naming `op`) unless every part fits logits of this shape [.., Hq, Tq, Tk].
+  /// ShapeError, DTypeError or ValueError (naming `op`) unless every part fits logits of this shape
+  /// [.., Hq, Tq, Tk], key lengths lie in 0 … Tk, and it is clear where the queries of a causal mask stand.
   void check(const char* op, const Shape& scores, DType dtype) const;
   /// Boolean, true = open, broadcasts to `scores`; undefined where all is open. Includes biases of −inf.
   Tensor open_pairs(const Shape& scores) const;
@@ -91,8 +96,10 @@ class AttentionMask {
     std::int64_t right;
   };
   std::vector<std::int64_t> first_positions(const Shape& scores) const;
+  void check_booleans(const char* op, const Shape& scores) const;
+  void check_positions(const char* op, const Shape& scores) const;
   struct Pair {
-    std::int64_t b, h, i, j, position;
+    std::int64_t b, h, i, j, first;  ///< the query's position is first + i
   };
   struct Reasons {
     std::vector<std::string> opening, closing, adding;
@@ -110,6 +117,7 @@ class AttentionMask {
   std::optional<std::int64_t> query_start_;
   Tensor query_starts_;
   std::vector<Tensor> attend_;
+  std::vector<Shape> ignored_;  ///< of the masks that `ignore` was given
   std::vector<Tensor> bias_;
   std::vector<Tensor> key_lengths_;
   std::vector<Tensor> documents_;

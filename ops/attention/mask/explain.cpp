@@ -9,6 +9,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/core/strided_loop.h>
 #include <heed/ops/attention/mask/attention_mask.h>
+#include <heed/ops/attention/mask/positions.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/expand.h>
 
@@ -52,29 +53,28 @@ AttentionMask::Pair AttentionMask::pair_of(const char* op, const Shape& scores, 
                      fmt::format("0 <= {} < {}", index[k].first, sizes[k]));
   }
   const auto first = first_positions(scores);
-  return {b, h, i, j, first[static_cast<std::size_t>(b) % first.size()] + i};
+  return {b, h, i, j, first[static_cast<std::size_t>(b) % first.size()]};
 }
 
 // What causality, windows, lengths and documents say.
 void AttentionMask::add_range_reasons(const Pair& p, Reasons& r) const {
+  const detail::Position position = detail::Position{p.first} + p.i;
   if (causal_)
-    r.say(p.j <= p.position,
-          fmt::format("causal ({} {} {})", p.j, p.j <= p.position ? "<=" : ">", p.position));
+    r.say(p.j <= position, fmt::format("causal ({} {} {})", p.j, p.j <= position ? "<=" : ">", position));
   for (const Window& w : windows_) {
-    const bool open =
-        (w.left < 0 || p.j >= p.position - w.left) && (w.right < 0 || p.j <= p.position + w.right);
-    const auto bound = [&](std::int64_t x, std::int64_t edge) {
+    const bool open = (w.left < 0 || p.j >= position - w.left) && (w.right < 0 || p.j <= position + w.right);
+    const auto bound = [&](std::int64_t x, detail::Position edge) {
       return x < 0 ? std::string("any") : fmt::to_string(edge);
     };
-    r.say(open, fmt::format("window (keys {} to {})", bound(w.left, p.position - w.left),
-                            bound(w.right, p.position + w.right)));
+    r.say(open, fmt::format("window (keys {} to {})", bound(w.left, position - w.left),
+                            bound(w.right, position + w.right)));
   }
   for (const Tensor& lengths : key_lengths_) {
-    const std::int64_t length = lengths.to_vector<std::int64_t>()[static_cast<std::size_t>(p.b)];
+    const std::int64_t length = detail::integers_of(lengths)[static_cast<std::size_t>(p.b)];
     r.say(p.j < length, fmt::format("key length ({} of sample {})", length, p.b));
   }
   for (const Tensor& ids : documents_) {
-    const auto all = ids.to_vector<std::int64_t>();
+    const auto all = detail::integers_of(ids);
     const std::int64_t row = ids.rank() == 1 ? 0 : p.b * ids.size(1);
     const std::int64_t mine = all[static_cast<std::size_t>(row + p.i)],
                        theirs = all[static_cast<std::size_t>(row + p.j)];
@@ -97,7 +97,8 @@ AttentionMask::Reasons AttentionMask::reasons(const Shape& scores, const Pair& p
   }
   for (const Tensor& s : slopes_) {
     const double slope = cast(s.detach(), DType::f64).to_vector<double>()[static_cast<std::size_t>(p.h)];
-    r.adding.push_back(fmt::format("ALiBi {:g}", -slope * static_cast<double>(std::abs(p.position - p.j))));
+    const auto distance = static_cast<double>(detail::Position{p.first} + p.i - p.j);
+    r.adding.push_back(fmt::format("ALiBi {:g}", -slope * std::abs(distance)));
   }
   return r;
 }
@@ -106,8 +107,8 @@ std::string AttentionMask::explain(const Shape& scores, std::int64_t b, std::int
                                    std::int64_t j) const {
   const Pair pair = pair_of("explain", scores, b, h, i, j);
   const Reasons r = reasons(scores, pair);
-  std::string text = fmt::format("query {} at position {} may {}attend key {}: ", i, pair.position,
-                                 r.closing.empty() ? "" : "not ", j);
+  std::string text = fmt::format("query {} at position {} may {}attend key {}: ", i,
+                                 detail::Position{pair.first} + i, r.closing.empty() ? "" : "not ", j);
   if (!r.closing.empty()) return text + fmt::format("{} closes it", fmt::join(r.closing, " and "));
   text += r.opening.empty() ? "nothing closes it"
                             : fmt::format("{} leaves it open", fmt::join(r.opening, " and "));

@@ -4,6 +4,8 @@
 #include <heed/core/grad_mode.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/mask/attention_mask.h>
+#include <heed/ops/attention/mask/positions.h>
+#include <heed/ops/cast.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/squeeze.h>
 
@@ -40,15 +42,19 @@ bool runs_of(const std::int64_t* ids, std::int64_t n, std::int64_t* begin, std::
 
 }  // namespace
 
+std::vector<std::int64_t> detail::integers_of(const Tensor& x) {
+  return cast(x.detach(), DType::i64).to_vector<std::int64_t>();
+}
+
 std::vector<std::int64_t> AttentionMask::first_positions(const Shape& scores) const {
   const std::int64_t queries = scores[scores.rank() - 2];
   const std::int64_t keys = scores[scores.rank() - 1];
-  if (query_starts_.defined()) return query_starts_.to_vector<std::int64_t>();
+  if (query_starts_.defined()) return detail::integers_of(query_starts_);
   if (query_start_) return {*query_start_};
   if (key_lengths_.empty()) return {keys - queries};
   std::vector<std::int64_t> first(static_cast<std::size_t>(samples_of(scores)), keys);
   for (const Tensor& lengths : key_lengths_) {
-    const auto length = lengths.to_vector<std::int64_t>();
+    const auto length = detail::integers_of(lengths);
     for (std::size_t b = 0; b < first.size(); ++b) first[b] = std::min(first[b], length[b]);
   }
   for (std::int64_t& f : first) f -= queries;
@@ -58,7 +64,7 @@ std::vector<std::int64_t> AttentionMask::first_positions(const Shape& scores) co
 void AttentionMask::add_documents(const Shape& scores, const Tensor& ids, Plan& plan) const {
   const std::int64_t time = scores[scores.rank() - 1];
   const std::int64_t rows = ids.rank() == 1 ? 1 : ids.size(0);
-  const auto id = ids.to_vector<std::int64_t>();
+  const auto id = detail::integers_of(ids);
   std::vector<std::int64_t> begin(id.size()), end(id.size());
   bool runs = true;
   for (std::int64_t b = 0; b < rows && runs; ++b) {
@@ -88,17 +94,17 @@ void AttentionMask::add_ranges(const Shape& scores, Plan& plan) const {
   for (std::int64_t b = 0; b < plan.samples; ++b) {
     std::int64_t length = keys;
     for (const Tensor& lengths : key_lengths_)
-      length = std::min(length, lengths.to_vector<std::int64_t>()[static_cast<std::size_t>(b)]);
+      length = std::min(length, detail::integers_of(lengths)[static_cast<std::size_t>(b)]);
     const std::int64_t first = plan.first_position[static_cast<std::size_t>(n == 1 ? 0 : b)];
     for (std::int64_t i = 0; i < queries; ++i) {
       std::int64_t& begin = plan.begin[static_cast<std::size_t>(b * queries + i)];
       std::int64_t& end = plan.end[static_cast<std::size_t>(b * queries + i)];
-      const std::int64_t p = first + i;
+      const detail::Position p = detail::Position{first} + i;
       end = std::min(end, length);
-      if (causal_) end = std::min(end, p + 1);
+      if (causal_) end = std::min(end, detail::among_keys(p + 1, keys));
       for (const Window& window : windows_) {
-        if (window.left >= 0) begin = std::max(begin, p - window.left);
-        if (window.right >= 0) end = std::min(end, p + window.right + 1);
+        if (window.left >= 0) begin = std::max(begin, detail::among_keys(p - window.left, keys));
+        if (window.right >= 0) end = std::min(end, detail::among_keys(p + window.right + 1, keys));
       }
       end = std::max<std::int64_t>(end, 0);
       begin = std::min(begin, end);

@@ -1,10 +1,16 @@
+#include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
+#include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/ops/attention/mask/attention_mask.h>
 #include <heed/ops/expand.h>
+#include <heed/ops/reshape.h>
 
 using namespace heed;
 
@@ -119,4 +125,155 @@ TEST_CASE("positions of queries: by key length, by one for each sample") {
   REQUIRE(mask.query_start(0).picture(scores, 1) == "#...\n##..\n");
   REQUIRE_THROWS_AS(AttentionMask::causal().query_start(tensor<std::int64_t>({0})).picture(scores),
                     ShapeError);
+}
+
+namespace {
+
+// More than 64 bits, for sums of positions.
+__extension__ typedef __int128 Wide;
+
+constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                       most = std::numeric_limits<std::int64_t>::max();
+
+const std::vector<std::int64_t>& ends() {
+  constexpr std::int64_t quarter = std::int64_t{1} << 62, half_word = std::int64_t{1} << 31;
+  static const std::vector<std::int64_t> all{
+      least, least + 1, -quarter - 1, -half_word,    -2,      -1,       0,   1,
+      2,     3,         half_word,    half_word + 1, quarter, most - 1, most};
+  return all;
+}
+
+// A mask of positions by its definition, [queries, keys].
+std::vector<bool> by_definition(std::int64_t queries, std::int64_t keys, std::int64_t start, bool causal,
+                                std::int64_t left, std::int64_t right) {
+  std::vector<bool> open;
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const Wide p = Wide{start} + i;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      open.push_back((!causal || j <= p) && (left < 0 || j >= p - left) && (right < 0 || j <= p + right));
+    }
+  }
+  return open;
+}
+
+}  // namespace
+
+TEST_CASE("positions and windows are integers of any size", "[fault-16]") {
+  const Shape scores{1, 1, 3, 4};
+  for (const std::int64_t start : ends()) {
+    for (const std::int64_t left : ends()) {
+      for (const std::int64_t right : ends()) {
+        CAPTURE(start, left, right);
+        if (left < -1 || right < -1) {
+          CHECK_THROWS_AS(AttentionMask::window(left, right), ValueError);
+          continue;
+        }
+        const AttentionMask window = AttentionMask::window(left, right);
+        const auto expected = by_definition(3, 4, start, false, left, right);
+        REQUIRE(open(window.query_start(start), scores) == expected);
+        REQUIRE(open(window.query_start(tensor<std::int64_t>({start})), scores) == expected);
+        std::string picture;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          picture += expected[i] ? '#' : '.';
+          if (i % 4 == 3) picture += '\n';
+        }
+        REQUIRE(window.query_start(start).picture(scores) == picture);
+      }
+    }
+    REQUIRE(open(AttentionMask::causal().query_start(start), scores) ==
+            by_definition(3, 4, start, true, -1, -1));
+  }
+  for (const std::int64_t start : ends()) {  // a slope of 1: the distance itself, to the rounding of f64
+    const AttentionMask mask = AttentionMask::alibi(tensor({1.0})).query_start(start);
+    const auto added = expand(mask.additive(scores, DType::f64), scores).to_vector<double>();
+    for (std::int64_t i = 0; i < 3; ++i) {
+      for (std::int64_t j = 0; j < 4; ++j) {
+        const double distance = std::abs(static_cast<double>(Wide{start} + i - j));
+        REQUIRE(added[static_cast<std::size_t>(i * 4 + j)] == Approx(-distance).epsilon(1e-15));
+      }
+    }
+  }
+}
+
+TEST_CASE("windows without an end on one side", "[fault-16]") {
+  const Shape square{1, 1, 4, 4};
+  const std::vector<bool> all(16, true);
+  for (const std::int64_t w : {most - 3, most - 2, most - 1, most}) {
+    CHECK(open(AttentionMask::window(w, w), square) == all);
+    CHECK(open(AttentionMask::window(-1, w), square) == all);
+    CHECK(open(AttentionMask::window(0, w), square) ==
+          bits({1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1}));
+  }
+  CHECK(open(AttentionMask::causal().query_start(most), square) == all);
+  CHECK(open(AttentionMask::causal().query_start(least), square) == std::vector<bool>(16, false));
+}
+
+TEST_CASE("causality and windows with short key lengths ask where the queries stand",
+          "[fault-20][fault-45]") {
+  const Shape scores{2, 1, 4, 4};
+  const AttentionMask lengths = AttentionMask::key_lengths(tensor<std::int64_t>({4, 2}));
+  for (const AttentionMask& placed :
+       {AttentionMask::causal(), AttentionMask::window(1, -1), AttentionMask::window(-1, 0)}) {
+    CHECK_THROWS_WITH((placed & lengths).check("attention", scores, DType::f32),
+                      "attention: a key length is below the number of queries, and nothing says where they "
+                      "start, the length is 2 and Tq is 4; expected mask.query_start(0) for texts padded at "
+                      "their end, or mask.query_start(lengths - 4) for the newest tokens of a cache");
+    CHECK_THROWS_AS((placed & lengths).picture(scores), ValueError);
+    CHECK_NOTHROW((placed & lengths).query_start(0).check("attention", scores, DType::f32));
+    CHECK_NOTHROW(
+        (placed & lengths).query_start(tensor<std::int64_t>({0, -2})).check("attention", scores, DType::f32));
+    CHECK_NOTHROW((placed & lengths).check("attention", {2, 1, 2, 4}, DType::f32));
+  }
+  CHECK_NOTHROW(lengths.check("attention", scores, DType::f32));
+  CHECK_NOTHROW((AttentionMask::window(-1, -1) & lengths).check("attention", scores, DType::f32));
+}
+
+TEST_CASE("key lengths, starts and documents are i32 or i64, and lengths count keys", "[fault-48]") {
+  const Shape scores{2, 1, 2, 3};
+  const Tensor narrow = tensor({2, 3});
+  REQUIRE(narrow.dtype() == DType::i32);
+  const AttentionMask lengths = AttentionMask::key_lengths(narrow) & AttentionMask::causal();
+  CHECK(lengths.picture(scores, 0) == "#..\n##.\n");
+  CHECK(lengths.query_start(tensor({0, 1})).picture(scores, 1) == "##.\n###\n");
+  CHECK(
+      lengths.explain(scores, 0, 0, 0, 2) ==
+      "query 0 at position 0 may not attend key 2: causal (2 > 0) and key length (2 of sample 0) closes it");
+  CHECK(AttentionMask::documents(tensor({5, 5, 6})).picture({3, 3}) == "##.\n##.\n..#\n");
+  CHECK_THROWS_AS(AttentionMask::key_lengths(tensor({2.0, 3.0})), DTypeError);
+  for (const std::int64_t length : {least, std::int64_t{-1}, std::int64_t{4}, most}) {
+    CAPTURE(length);
+    const AttentionMask wrong = AttentionMask::key_lengths(tensor<std::int64_t>({3, length}));
+    CHECK_THROWS_WITH(wrong.check("attention", scores, DType::f32),
+                      "attention: bad key length, key length is " + std::to_string(length) +
+                          "; expected 0 <= length <= 3, the number of keys");
+  }
+}
+
+TEST_CASE("a padding mask of samples and keys is not taken for one of queries and keys", "[fault-48]") {
+  const Tensor padding = tensor({false, false, true, false, true, true}, {2, 3});
+  const std::string expected =
+      "; expected key_lengths(lengths) or a mask [2, 1, 1, 3] for padding, [1, 2, 3] for pairs of queries "
+      "and "
+      "keys";
+  CHECK_THROWS_WITH(
+      AttentionMask::ignore(padding).check("attention", {2, 4, 2, 3}, DType::f32),
+      "attention: rows of a mask may be samples or queries, mask is [2, 3] and logits are [2, 4, "
+      "2, 3]" +
+          expected);
+  const auto samples_alone = [&](const AttentionMask& mask) {
+    CHECK_THROWS_WITH(
+        mask.check("attention", {2, 4, 3, 3}, DType::f32),
+        "attention: a mask has samples for queries, mask is [2, 3] and logits are [2, 4, 3, 3]; "
+        "expected key_lengths(lengths) or a mask [2, 1, 1, 3] for padding, [1, 3, 3] for pairs "
+        "of queries and keys");
+  };
+  samples_alone(AttentionMask::ignore(padding));
+  samples_alone(AttentionMask::attend(padding));
+  // What is said aloud is taken.
+  for (const Tensor& explicit_mask : {reshape(padding, {1, 2, 3}), reshape(padding, {2, 1, 1, 3})}) {
+    CHECK_NOTHROW(AttentionMask::ignore(explicit_mask).check("attention", {2, 4, 2, 3}, DType::f32));
+  }
+  CHECK_NOTHROW(AttentionMask::ignore(padding).check("attention", {1, 4, 2, 3}, DType::f32));
+  CHECK_NOTHROW(AttentionMask::ignore(padding).check("attention", {5, 4, 2, 3}, DType::f32));
+  CHECK_NOTHROW(AttentionMask::attend(padding).check("attention", {2, 4, 2, 3}, DType::f32));
 }

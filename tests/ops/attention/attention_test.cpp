@@ -1,15 +1,22 @@
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include <catch2/catch.hpp>
 
 #include <heed/core/backward.h>
+#include <heed/core/error.h>
 #include <heed/core/factory.h>
+#include <heed/core/fusion.h>
 #include <heed/core/random.h>
 #include <heed/ops/attention/attention.h>
 #include <heed/ops/attention/form/blocked.h>
 #include <heed/ops/attention/form/composite.h>
 #include <heed/ops/attention/form/scaled_dot_product_attention.h>
+#include <heed/ops/compare.h>
+#include <heed/ops/sum.h>
 
 #include "../../support/attention_reference.h"
 
@@ -318,5 +325,74 @@ TEST_CASE("blocked and composite forms agree in value, gradient and second gradi
     // Sums of at most 60 terms of size 1 in another order.
     for (std::size_t i = 0; i < blocked.size(); ++i)
       REQUIRE(blocked[i] == Approx(composite[i]).margin(1e-12));
+  }
+}
+
+TEST_CASE("dropout of 1 drops every weight, whatever the mask keeps", "[fault-8]") {
+  Generator generator(11);
+  for (const std::int64_t queries : {1, 5, 70}) {
+    std::vector<Tensor> x{randn({1, 2, queries, 3}, generator), randn({1, 2, 5, 3}, generator),
+                          randn({1, 2, 5, 3}, generator)};
+    for (Tensor& t : x) t.set_requires_grad();
+    const Tensor keep = lt(rand({1, 2, queries, 5}, generator), 0.5);
+    for (const bool fused : {true, false}) {
+      CAPTURE(queries, fused);
+      std::optional<NoFusion> guard;
+      if (!fused) guard.emplace();
+      const AttentionResult y = attention(
+          x[0], x[1], x[2], {.dropout_keep = keep, .dropout = 1, .need_weights = true, .need_lse = true});
+      for (const float value : y.output.to_vector<float>()) REQUIRE(value == 0);
+      for (const Tensor& g : grad(std::span(&y.output, 1), x, {.grad_outputs = {ones(y.output.shape())}})) {
+        for (const float value : g.to_vector<float>()) REQUIRE(value == 0);
+      }
+      // The weights before dropout are those without it.
+      const auto plain = attention(x[0], x[1], x[2], {.need_weights = true}).weights.to_vector<float>();
+      REQUIRE(y.weights.to_vector<float>() == plain);
+    }
+  }
+}
+
+TEST_CASE("dropout without a mask of what is kept is an error", "[fault-18]") {
+  const Tensor x = ones({1, 1, 2, 3});
+  for (const double p : {0.5, 1.0}) {
+    CHECK_THROWS_AS(attention(x, x, x, {.dropout = p}), ValueError);
+  }
+  CHECK_THROWS_WITH(
+      attention(x, x, x, {.dropout = 0.5}),
+      "attention: dropout without a mask of what is kept, dropout is 0.5; expected dropout_keep, "
+      "such as ge(rand(shape, generator), dropout) with the shape of the weights");
+  CHECK_NOTHROW(attention(x, x, x, {.dropout = 0}));
+}
+
+TEMPLATE_TEST_CASE("at head size 0 every open key weighs alike", "[fault-10]", float, double) {
+  using T = TestType;
+  const Tensor none = zeros({2, 0}, dtype_of<T>), keys = zeros({3, 0}, dtype_of<T>);
+  Tensor v = matrix<T>({1, 2, 6}, 1).set_requires_grad();
+  const AttentionResult y = attention(none, keys, v, {.mask = AttentionMask::causal(), .need_lse = true});
+  require_values<T>(y.output, {1.5, 3});
+  require_values<T>(y.lse, {std::log(2.0), std::log(3.0)});
+  require_values<T>(grad(sum(y.output), v), {0.8333333, 0.8333333, 0.3333333});
+  require_values<T>(scaled_dot_product_attention(none, keys, v.detach()).output, {3, 3});
+  require_values<T>(attention(none, keys, v.detach(), {.scale = 2.0}).output, {3, 3});
+}
+
+TEST_CASE("ALiBi at positions near the ends of their range is finite, in every form", "[fault-16]") {
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                         most = std::numeric_limits<std::int64_t>::max();
+  Generator generator(12);
+  for (const std::int64_t queries : {1, 5}) {
+    std::vector<Tensor> x{randn({1, 2, queries, 3}, generator, DType::f64),
+                          randn({1, 2, 5, 3}, generator, DType::f64),
+                          randn({1, 2, 5, 3}, generator, DType::f64)};
+    const Tensor slopes = tensor({0.5, 0.25});
+    for (const std::int64_t start : {least, least + 1, std::int64_t{-3}, std::int64_t{2}, most - 1, most}) {
+      CAPTURE(queries, start);
+      const AttentionOptions options{.mask = AttentionMask::alibi(slopes).query_start(start)};
+      const auto fused = attention(x[0], x[1], x[2], options).output.to_vector<double>();
+      const NoFusion guard;
+      const auto composite = attention(x[0], x[1], x[2], options).output.to_vector<double>();
+      // Sums of five terms in another order; far away all logits are rounded to one number.
+      for (std::size_t i = 0; i < fused.size(); ++i) REQUIRE(fused[i] == Approx(composite[i]).margin(1e-13));
+    }
   }
 }

@@ -16,7 +16,9 @@
 #include <heed/ops/attention/form/open_pairs.h>
 #include <heed/ops/attention/form/scaled_dot_product_attention.h>
 #include <heed/ops/compare.h>
+#include <heed/ops/expand.h>
 #include <heed/ops/slice.h>
+#include <heed/ops/where.h>
 
 using namespace heed;
 
@@ -75,6 +77,88 @@ TEST_CASE(
   CHECK(detail::open_sum(w, k, open).to_vector<double>() == std::vector<double>{1 * 3 + 2 * 7, 0});
   const Tensor p = detail::open_softmax(tensor({1.0, 100.0, 1.0, 1.0, 1.0, 1.0}, {2, 3}), open);
   CHECK(p.to_vector<double>() == std::vector<double>{0.5, 0, 0.5, 0, 0, 0});
+}
+
+namespace {
+
+// Rows or elements of x that `closed` names hold the planted number; it expands to the shape of x.
+Tensor planted_in(const Tensor& x, const Tensor& closed, double planted) {
+  return masked_fill(x.detach(), expand(closed, x.shape()), planted);
+}
+
+// One of the three steps, and where its inputs and its result are closed. Undefined: nowhere.
+struct Step {
+  const char* name;
+  Tensor (*run)(const std::vector<Tensor>& x, const Tensor& open);
+  std::vector<Shape> shapes;
+  std::vector<Tensor> closed;
+  Tensor closed_result;
+};
+
+// Value, first and second gradients of a step with numbers planted wherever something is closed: in inputs,
+// in the cotangent of the result, and in the cotangents of the gradients.
+template <class T>
+std::vector<T> planted_derivatives(const Step& step, const Tensor& open, double planted) {
+  Generator generator(9);
+  const auto draw = [&](const Shape& shape, const Tensor& closed) {
+    return planted_in(randn(shape, generator, dtype_of<T>), closed, planted);
+  };
+  std::vector<Tensor> x;
+  for (std::size_t i = 0; i < step.shapes.size(); ++i) {
+    x.push_back(draw(step.shapes[i], step.closed[i]).set_requires_grad());
+  }
+  const Tensor y = step.run(x, open);
+  Tensor dy = draw(y.shape(), step.closed_result).set_requires_grad();
+  const auto first = grad(std::span(&y, 1), x, {.grad_outputs = {dy}, .create_graph = true});
+  std::vector<Tensor> cotangents, inputs = x;
+  for (std::size_t i = 0; i < x.size(); ++i) cotangents.push_back(draw(first[i].shape(), step.closed[i]));
+  inputs.push_back(dy);
+  const auto second = grad(first, inputs, {.grad_outputs = cotangents});
+  std::vector<T> all = y.template to_vector<T>();
+  for (const auto* list : {&first, &second}) {
+    for (const Tensor& g : *list) {
+      const auto values = g.template to_vector<T>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("what closed pairs hold reaches no value and no derivative of a step", "", float, double) {
+  using T = TestType;
+  Generator generator(8);
+  Tensor open = random_mask({4, 5}, generator);  // query 0 is dead
+  for (std::int64_t i = 0; i < 4; ++i)
+    open.mutable_data<bool>()[i * 5 + 4] = false;  // and key 4 is closed to all
+  const Tensor closed = logical_not(open);
+  const Tensor dead_query = tensor({true, false, false, false}, {4, 1});
+  const Tensor closed_key = tensor({false, false, false, false, true}, {5, 1});
+  const std::vector<Step> steps{
+      {"open_scores",
+       [](const std::vector<Tensor>& x, const Tensor& o) { return detail::open_scores(x[0], x[1], o); },
+       {{2, 4, 3}, {2, 5, 3}},
+       {dead_query, closed_key},
+       closed},
+      {"open_softmax",
+       [](const std::vector<Tensor>& x, const Tensor& o) { return detail::open_softmax(x[0], o); },
+       {{2, 4, 5}},
+       {closed},
+       closed},
+      {"open_sum",
+       [](const std::vector<Tensor>& x, const Tensor& o) { return detail::open_sum(x[0], x[1], o); },
+       {{2, 4, 5}, {2, 5, 3}},
+       {closed, closed_key},
+       dead_query},
+  };
+  for (const Step& step : steps) {
+    CAPTURE(step.name);
+    const auto finite = planted_derivatives<T>(step, open, 0.5);
+    for (const T value : finite) REQUIRE(std::isfinite(value));
+    CHECK(planted_derivatives<T>(step, open, std::numeric_limits<double>::quiet_NaN()) == finite);
+    CHECK(planted_derivatives<T>(step, open, -std::numeric_limits<double>::infinity()) == finite);
+  }
 }
 
 TEST_CASE("what is not finite reaches a sum over open pairs as the formula says, element by element") {
