@@ -15,7 +15,7 @@ std::unique_ptr<Communicator> Communicator::open(std::int64_t) {
     const char* const size = std::getenv(name);
     if (size == nullptr || std::atoi(size) < 2) continue;
     fail<ValueError>("World", "heed was built without MPI", fmt::format("{} is {}", name, size),
-                     "a single process, or a build with HEED_MPI=ON");
+                     "a single process, or MPI installed when heed is built, and not HEED_MPI=OFF");
   }
   return nullptr;
 }
