@@ -16,9 +16,11 @@
 #include <heed/ops/compare.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/cross_entropy.h>
+#include <heed/ops/gather.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
+#include <heed/ops/squeeze.h>
 #include <heed/ops/sum.h>
 #include <heed/ops/transpose.h>
 #include <heed/ops/where.h>
@@ -63,6 +65,13 @@ Classes classes_of(std::int64_t count, const CrossEntropyOptions& options) {
     classes.weight_sum = 0;
     for (const double w : classes.weight) classes.weight_sum += w;
   }
+  return classes;
+}
+
+// Coefficients are then those of weights of 1.
+Classes without_weight(Classes classes) {
+  classes.weight.clear();
+  classes.weight_sum = static_cast<double>(classes.count);
   return classes;
 }
 
@@ -128,23 +137,30 @@ Coefficients coefficients_of(const std::vector<std::int64_t>& targets, const Cla
   return result;
 }
 
-// −Σ_c a[r, c] lp[r, c]. 0 · −inf would be NaN; a coefficient of zero skips its term.
-Tensor weighted_losses(const Tensor& a, const Tensor& lp) {
+// lp with 0 in the terms that a coefficient of zero skips: 0 · −inf would be NaN.
+Tensor without_skipped(const Tensor& a, const Tensor& lp) {
   const Tensor skipped =
       logical_and(eq(a.detach(), 0), eq(lp.detach(), -std::numeric_limits<double>::infinity()));
-  return neg(sum(mul(a, masked_fill(lp, skipped, 0)), {1}));
+  return masked_fill(lp, skipped, 0);
+}
+
+// −Σ_c a[r, c] lp[r, c].
+Tensor weighted_losses(const Tensor& a, const Tensor& lp) {
+  return neg(sum(mul(a, without_skipped(a, lp)), {1}));
 }
 
 // The losses of logits [rows, C] of recorded operations. Logits of ignored rows are taken as 0, so that they
-// are never read.
-Tensor composite_losses(const Tensor& logits, const std::vector<std::int64_t>& targets,
+// are never read. `weight` of the classes, where it is defined, is a factor of its own that has a gradient.
+Tensor composite_losses(const Tensor& logits, const Tensor& weight, const std::vector<std::int64_t>& targets,
                         const Classes& classes) {
-  const auto [a, ignored] = coefficients_of(targets, classes, logits.dtype());
-  return weighted_losses(a, log_softmax(masked_fill(logits, ignored, 0)));
+  const auto [a, ignored] =
+      coefficients_of(targets, weight.defined() ? without_weight(classes) : classes, logits.dtype());
+  return weighted_losses(weight.defined() ? mul(a, weight) : a, log_softmax(masked_fill(logits, ignored, 0)));
 }
 
 struct CrossEntropyVjp {
-  SavedTensor logits, max, others;  // [rows, C], [rows], [rows]: Σ exp(x − max) − 1
+  SavedTensor logits, weight;  // [rows, C], [C] where it has a gradient
+  SavedTensor max, others;     // [rows], [rows]: Σ exp(x − max) − 1
   std::vector<std::int64_t> targets;
   Classes classes;
 
@@ -152,14 +168,26 @@ struct CrossEntropyVjp {
     if (!context.fused()) {
       composite(context);
     } else {
+      if (context.needs(1)) context.set(1, weight_gradient(context));  // before logits are written over
+      if (!context.needs(0)) return;
       visit_floating(context.cotangent().dtype(), [&]<class T>(std::type_identity<T>) { fused<T>(context); });
     }
   }
 
   void composite(VjpContext& context) const {
-    detail::vjp_of_composite(context, {&logits}, [&](std::span<const Tensor> inputs) {
-      return std::vector<Tensor>{composite_losses(inputs[0], targets, classes)};
+    detail::vjp_of_composite(context, {&logits, &weight}, [&](std::span<const Tensor> inputs) {
+      return std::vector<Tensor>{composite_losses(inputs[0], inputs[1], targets, classes)};
     });
+  }
+
+  // dw_c = −Σ_r dl_r a[r, c] lp[r, c], a without the weight.
+  Tensor weight_gradient(VjpContext& context) const {
+    const Tensor x = context.unpack(logits).detach();
+    const auto [a, ignored] = coefficients_of(targets, without_weight(classes), x.dtype());
+    const Tensor lp = log_softmax(masked_fill(x, ignored, 0));
+    const Tensor coefficients = mul(a, context.unpack(weight).detach());
+    return neg(
+        heed::sum(mul(mul(a, without_skipped(coefficients, lp)), unsqueeze(context.cotangent(), 1)), {0}));
   }
 
   // Over the logits where nobody else will read them: with a large vocabulary they are most of
@@ -212,9 +240,10 @@ struct CrossEntropyVjp {
   }
 };
 
-// logits [rows, C] → losses [rows]
-Tensor index_losses(const Tensor& logits, std::vector<std::int64_t> targets, const Classes& classes) {
-  if (!fusion_enabled()) return composite_losses(logits, targets, classes);
+// logits [rows, C] → losses [rows]; `weight` only where it has a gradient
+Tensor index_losses(const Tensor& logits, const Tensor& weight, std::vector<std::int64_t> targets,
+                    const Classes& classes) {
+  if (!fusion_enabled()) return composite_losses(logits, weight, targets, classes);
   const Tensor x = contiguous(logits.detach());
   const auto rows = static_cast<std::int64_t>(targets.size());
   Tensor loss = empty({rows}, x.dtype());
@@ -234,9 +263,9 @@ Tensor index_losses(const Tensor& logits, std::vector<std::int64_t> targets, con
       }
     });
   });
-  record(op, {&logits}, loss, [&] {
-    return CrossEntropyVjp{save_input(logits, "logits"), save_input(max, "max"), save_input(others, "others"),
-                           std::move(targets), classes};
+  record(op, {&logits, &weight}, loss, [&] {
+    return CrossEntropyVjp{save_input(logits, "logits"), save_input(weight, "weight"), save_input(max, "max"),
+                           save_input(others, "others"), std::move(targets),           classes};
   });
   return loss;
 }
@@ -284,8 +313,19 @@ Rows check_and_flatten(const Tensor& logits, const CrossEntropyOptions& options)
 
 struct Losses {
   Tensor each;
-  double weight;  // divisor of the mean
+  double weight;                // divisor of the mean
+  Tensor recorded_weight = {};  // the same, where it has a gradient
 };
+
+// Σ w_y over the kept rows, recorded.
+Tensor kept_weight(const Tensor& weight, const std::vector<std::int64_t>& targets, const Classes& classes) {
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t y : targets) {
+    if (y != classes.ignore_index) kept.push_back(y);
+  }
+  const auto n = static_cast<std::int64_t>(kept.size());
+  return sum(index_select(weight, 0, from_span(std::span<const std::int64_t>(kept), {n})));
+}
 
 Losses losses_of(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
   const Rows rows = check_and_flatten(logits, options);
@@ -303,7 +343,10 @@ Losses losses_of(const Tensor& logits, const Tensor& target, const CrossEntropyO
   std::vector<std::int64_t> indices = index_targets(target, classes);
   double weight = 0;
   for (const std::int64_t y : indices) weight += y == classes.ignore_index ? 0 : classes.weight_of(y);
-  return {reshape(index_losses(rows.logits, std::move(indices), classes), rows.losses_shape), weight};
+  const Tensor learned = options.weight.requires_grad() ? options.weight : Tensor();
+  const Tensor recorded = learned.defined() ? kept_weight(learned, indices, classes) : Tensor();
+  const Tensor each = index_losses(rows.logits, learned, std::move(indices), classes);
+  return {reshape(each, rows.losses_shape), weight, recorded};
 }
 
 }  // namespace
@@ -313,7 +356,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
   if (options.reduction == Reduction::none) return losses.each;
   const Tensor total = sum(losses.each);
   if (options.reduction == Reduction::sum) return total;
-  return mul(total, losses.weight == 0 ? 0.0 : 1.0 / losses.weight);
+  if (!losses.recorded_weight.defined()) return mul(total, losses.weight == 0 ? 0.0 : 1.0 / losses.weight);
+  const Tensor none = eq(losses.recorded_weight.detach(), 0);
+  return div(masked_fill(total, none, 0), masked_fill(losses.recorded_weight, none, 1));
 }
 
 LossSum cross_entropy_sum(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {

@@ -31,7 +31,7 @@ struct CrossEntropyOptions {
 /// DTypes    f32, f64.
 /// Gradient  dx = dl (softmax(x) Σ_c a_c − a), a_c the coefficient of −lp[c]; exactly 0 for an ignored row,
 /// even of NaN.
-///           Floating targets get gradients too.        Order   any.
+///           Floating targets and the weight get gradients too.        Order   any.
 /// Saves     logits, target, maximum and sum of the other exponentials of each row.
 /// Throws    IndexError (a target outside 0 … C−1 that is not ignore_index: value, position, C; before any
 /// read),
@@ -45,7 +45,7 @@ struct LossSum {
   double weight = 0;
 };
 
-/// `cross_entropy` with reduction sum, and Σ_kept w_y (or N for probabilities).
+/// `cross_entropy` with reduction sum, and Σ_kept w_y (or N for probabilities), a number without a gradient.
 /// Shapes, DTypes, Gradient, Order, Saves, Throws: as cross_entropy.
 LossSum cross_entropy_sum(const Tensor& logits, const Tensor& target,
                           const CrossEntropyOptions& options = {});

@@ -28,6 +28,16 @@ struct AttentionOptions {
   bool need_statistics = false;
 };
 
+/// Calls `visit(name, tensor)` for each tensor of the options, the mask's included.
+template <class Visit>
+void visit_tensors(AttentionOptions& options, Visit&& visit) {
+  visit_tensors(options.mask, visit);
+  visit("learned_scale", options.learned_scale);
+  visit("learned_softcap", options.learned_softcap);
+  visit("sink", options.sink);
+  visit("dropout_keep", options.dropout_keep);
+}
+
 struct AttentionResult {
   Tensor output;  ///< [.., Hq, Tq, Dv]
   // Undefined unless asked for:

@@ -51,6 +51,10 @@ Findings check_namespaces(const Tree& tree);
 /// No circle of includes among files, and none among rooms.
 Findings check_circles(const Tree& tree);
 
+/// A payload, which is a struct with `vjp(VjpContext&)`, holds no bare tensor, neither itself nor in a
+/// struct: SavedTensor and SavedStruct keep versions. And `visit_tensors` of a struct names all its tensors.
+Findings check_payloads(const Tree& tree);
+
 /// No work left for later without the number of its issue.
 Findings check_leftovers(const Tree& tree);
 

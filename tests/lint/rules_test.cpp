@@ -97,6 +97,37 @@ TEST_CASE("size and leftover rules", "[lint]") {
   CHECK(check_leftovers({{"core/a.cpp", "// " + mark + "(#12): later\n"}}).empty());
 }
 
+TEST_CASE("payload rule", "[lint]") {
+  const auto payload = [](const std::string& members) {
+    return Tree{{"ops/a.cpp",
+                 "struct AVjp {\n" + members + "\n  void vjp(VjpContext& context) const { use(x); }\n};\n"}};
+  };
+  CHECK(check_payloads(payload("  SavedTensor x, y;\n  Shape shape, kept;\n  int axis = 0;")).empty());
+  CHECK(fires(check_payloads(payload("  SavedTensor x;\n  Tensor mask;")), "ops/a.cpp:3: AVjp keeps mask"));
+  CHECK(fires(check_payloads(payload("  Shape s;\n  std::vector<Tensor> parts = {};")), "ops/a.cpp:3:"));
+  CHECK(check_payloads(payload("  Tensor x, y;")).size() == 2);
+  CHECK(check_payloads(payload("  std::function<Tensor(const Tensor&)> f;\n  static Tensor g();")).empty());
+  // In a struct of options, in one inside of that, and in one of the file's own.
+  const SourceFile options{"ops/b.h",
+                           "struct Mask {\n private:\n  std::vector<Tensor> open_;\n};\n"
+                           "struct Options {\n  Mask mask = {};\n  double p = 0;\n};\n"};
+  auto with_options = payload("  SavedTensor x;\n  Options options;");
+  with_options.push_back(options);
+  CHECK(fires(check_payloads(with_options), "ops/a.cpp:3: AVjp keeps options (Options)"));
+  auto saved = payload("  SavedTensor x;\n  SavedStruct<Options> options;");
+  saved.push_back(options);
+  CHECK(check_payloads(saved).empty());
+  with_options[0].text = "struct Options { double p; };\n" + with_options[0].text;  // another of that name
+  CHECK(check_payloads(with_options).empty());
+  // What is visited for SavedStruct is all there is.
+  SourceFile visiting{"ops/c.h",
+                      "struct O {\n  Tensor a, b;\n};\ntemplate <class V>\n"
+                      "void visit_tensors(O& o, V&& visit) {\n  visit(\"a\", o.a);\n}\n"};
+  CHECK(fires(check_payloads({visiting}), "ops/c.h:2: visit_tensors leaves out O::b"));
+  visiting.text.replace(visiting.text.find("o.a);"), 5, "o.a); visit(\"b\", o.b);");
+  CHECK(check_payloads({visiting}).empty());
+}
+
 TEST_CASE("export rule", "[lint]") {
   const Tree tree = {
       {"ops/sum.h", "#pragma once\nnamespace heed {\nTensor sum(const Tensor& x);\nint helper();\n}\n"}};

@@ -95,6 +95,10 @@ TEST_CASE("headers declare into the namespace of their room", "[lint]") {
 
 TEST_CASE("includes go in no circle", "[lint]") { require_clean(check_circles(repository())); }
 
+TEST_CASE("what the tape keeps is saved with its version", "[lint]") {
+  require_clean(check_payloads(repository()));
+}
+
 TEST_CASE("no work is left for later", "[lint]") { require_clean(check_leftovers(repository())); }
 
 TEST_CASE("op headers and add_op agree", "[lint]") {

@@ -64,7 +64,7 @@ Reference index_reference(Settings s) {
 
 Function index_loss(Settings s) {
   return [s](const std::vector<Tensor>& x) {
-    const CrossEntropyOptions options{x.size() > 2 ? x[2].detach() : Tensor(), s.ignore_index, s.smoothing,
+    const CrossEntropyOptions options{x.size() > 2 ? x[2] : Tensor(), s.ignore_index, s.smoothing,
                                       s.reduction};
     return std::vector<Tensor>{cross_entropy(x[0], x[1], options)};
   };
@@ -72,7 +72,7 @@ Function index_loss(Settings s) {
 
 const Input logits{{4, 5}, -3, 3};
 const Input targets{{4}, 0, 0, {1, 4, -100, 0}, DType::i64};
-const Input weights{{5}, 0, 0, {0.5, 2, 0, 1, 3}, DType::f32, false};
+const Input weights{{5}, 0, 0, {0.5, 2, 0, 1, 3}};
 
 const Registration registration(
     {{"cross_entropy", "mean", {logits, targets}, index_loss({}), index_reference({})},
@@ -284,4 +284,25 @@ TEST_CASE("a maximum that grows along a long row rescales what was added up") {
   // Σ e^(−k/4) to its last bit: the row is longer than e^−745.
   REQUIRE(cross_entropy(x, y).item<double>() == Approx(-std::log1p(-std::exp(-0.25))).epsilon(1e-13));
   REQUIRE(std::isnan(cross_entropy(full({1, 5000}, -inf, DType::f64), y).item<double>()));
+}
+
+// d/dw_c of Σ_r w_y l_r / Σ_r w_y is Σ_{r: y = c} (l_r − mean) / Σ_r w_y.
+TEST_CASE("class weights that require grad get their gradient from index targets", "[fault-15]") {
+  const Tensor x = zeros({3, 2}, DType::f64);
+  x.detach().copy_(tensor({1.0, 0.0, 0.0, 0.0, 0.0, 2.0}, {3, 2}));
+  Tensor w = tensor({1.0, 3.0}).set_requires_grad();
+  const Tensor targets = tensor<std::int64_t>({0, 1, -100});
+  const double a = std::log1p(std::exp(-1.0));
+  const double b = std::log(2.0);
+  const double mean = (a + 3 * b) / 4;
+  const Tensor loss = cross_entropy(x, targets, {.weight = w});
+  CHECK(loss.item<double>() == Approx(mean).epsilon(1e-14));  // some 50 roundings
+  const auto dw = grad(loss, w).to_vector<double>();
+  CHECK(dw[0] == Approx((a - mean) / 4).epsilon(1e-14));
+  CHECK(dw[1] == Approx((b - mean) / 4).epsilon(1e-14));
+
+  // Rows that are all ignored have no weight and no gradient.
+  const Tensor nothing = cross_entropy(x, full({3}, -100, DType::i64), {.weight = w});
+  CHECK(nothing.item<double>() == 0);
+  CHECK(grad(nothing, w).to_vector<double>() == std::vector<double>{0, 0});
 }

@@ -110,6 +110,20 @@ TEST_CASE("third derivative: jvp of the second gradient", "[generic]") {
   });
 }
 
+// Of an option tensor too: one that is given and gets no gradient would never train, and nobody would know.
+TEST_CASE("gradient: every floating operand that requires grad has one", "[generic]") {
+  for_each_differentiable_case([](const OpCase& c) {
+    for (const Input& input : c.inputs) REQUIRE((input.differentiable || !is_floating(input.dtype)));
+    const Tensors inputs = make_inputs(c, DType::f64, 23);
+    const Tensors outputs = c.function(inputs);
+    const Tensors gradients = gradients_of(outputs, wanted_of(inputs));
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(gradients[i].defined());
+    }
+  });
+}
+
 // A fused backward runs when nothing is recorded, a composite one when it is: one gradient.
 TEST_CASE("gradient: recorded or not, the same", "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {

@@ -2,6 +2,7 @@
 // derivatives are in generic_derivatives_test.cpp.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include <heed/core/grad_mode.h>
 #include <heed/core/node.h>
 #include <heed/core/parallel.h>
+#include <heed/ops/compare.h>
 
 #include "../support/contracts.h"
 #include "../support/rows.h"
@@ -32,6 +34,47 @@ void require_layout_independent(const OpCase& c, const Tensors& plain, const Ten
   if (!c.differentiable) return;
   require_same_gradients(gradients_of(b, wanted_of(laid_out)), gradients_of(a, wanted_of(plain)),
                          10 * tolerance);
+}
+
+// Other elements in the place of x's, of which each is a legal operand wherever x's are.
+void overwrite(Tensor x) {
+  if (x.numel() == 0) return;
+  if (x.dtype() == DType::boolean) {
+    x.copy_(logical_not(copy_of(x)));
+  } else if (is_floating(x.dtype())) {
+    x.fill_(0.125);
+  } else {  // one of its own elements, or the one below where all are equal: an index stays one
+    const std::vector<double> elements = to_array(x).values;
+    const auto [least, largest] = std::minmax_element(elements.begin(), elements.end());
+    x.fill_(*least != *largest ? *least : std::max(*least - 1, 0.0));
+  }
+}
+
+// When something is overwritten: before a plain backward, before one that is recorded, or between that and
+// the second derivative.
+enum class Moment { first, recorded, second };
+
+// The gradients of a case, and for the last two moments those of the gradients too; `victim` is an operand,
+// or the first result, that is overwritten at that moment.
+Tensors derivatives(const OpCase& c, const Tensors& inputs, Moment moment,
+                    std::optional<std::size_t> victim) {
+  const Tensors outputs = c.function(inputs);
+  const auto overwrite_victim = [&] {
+    if (!victim) return;
+    const Tensor& target = *victim < inputs.size() ? inputs[*victim] : outputs[0];
+    if (!has_broadcast_axis(target.view())) overwrite(target.detach());
+  };
+  if (moment != Moment::second) overwrite_victim();
+  const Tensors wanted = wanted_of(inputs);
+  const Tensors first =
+      gradients_of(outputs, wanted, cotangents_for(outputs), false, moment != Moment::first);
+  if (moment == Moment::first) return first;
+  Tensors all = map_all(first, copy_of);  // a gradient may be an operand itself, and change with it
+  if (moment == Moment::second) overwrite_victim();
+  Tensors recorded = first;
+  std::erase_if(recorded, [](const Tensor& g) { return !g.defined(); });
+  for (const Tensor& g : gradients_of(recorded, wanted)) all.push_back(g);
+  return all;
 }
 
 }  // namespace
@@ -118,22 +161,26 @@ TEST_CASE("asking one gradient gives that one", "[generic]") {
   });
 }
 
-TEST_CASE("an overwritten operand or result never gives a wrong gradient", "[generic]") {
+// Every operand, of any dtype, and the first result: one that is written to between forward and backward, or
+// between the first derivative and the second, is an error that names it and its versions, or makes no
+// difference to what comes out.
+TEST_CASE("an overwritten operand or result never gives a wrong gradient, in first and second order",
+          "[generic]") {
   for_each_differentiable_case([](const OpCase& c) {
-    const Tensors reference_inputs = make_inputs(c, DType::f64, 8);
-    const Tensors reference = gradients_of(c.function(reference_inputs), wanted_of(reference_inputs));
-    const std::size_t victims = reference_inputs.size() + 1;
-    for (std::size_t victim = 0; victim < victims; ++victim) {
-      Tensors inputs = make_inputs(c, DType::f64, 8);
-      Tensors outputs = c.function(inputs);
-      Tensor target = victim < inputs.size() ? inputs[victim].detach() : outputs[0].detach();
-      if (target.numel() == 0 || has_broadcast_axis(target.view()) || !is_floating(target.dtype())) continue;
-      target.fill_(0.125);
-      CAPTURE(victim);
-      try {
-        require_same_gradients(gradients_of(outputs, wanted_of(inputs)), reference, 0);
-      } catch (const GradError& e) {
-        REQUIRE(std::string(e.what()).find("overwritten before backward") != std::string::npos);
+    for (const Moment moment : {Moment::first, Moment::recorded, Moment::second}) {
+      const Tensors untouched = make_inputs(c, DType::f64, 8);
+      const Tensors reference = derivatives(c, untouched, moment, {});
+      for (std::size_t victim = 0; victim <= untouched.size(); ++victim) {
+        const Tensors inputs = make_inputs(c, DType::f64, 8);
+        CAPTURE(victim, static_cast<int>(moment));
+        try {
+          require_same_gradients(derivatives(c, inputs, moment, victim), reference, 0);
+        } catch (const GradError& e) {
+          const std::string message = e.what();
+          CAPTURE(message);
+          REQUIRE(message.find(": a saved tensor was overwritten before backward, ") != std::string::npos);
+          REQUIRE(message.find("; expected version ") != std::string::npos);
+        }
       }
     }
   });

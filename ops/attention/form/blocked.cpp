@@ -6,6 +6,7 @@
 
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
+#include <heed/core/saved_struct.h>
 #include <heed/core/vjp_of_composite.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/form/blocked.h>
@@ -26,42 +27,40 @@ enum Output : int { out_output, out_lse, out_others };
 
 struct AttentionVjp {
   static constexpr bool may_be_infinite = true;  // lse of dead rows
-  SavedTensor q, k, v, bias, slopes, sink, open, keep, output, max, sum;
-  AttentionOptions options;  // without bias, slopes and sink, which are saved above
-  AttentionMask::Plan plan;  // ranges alone
+  SavedTensor q, k, v, bias, slopes, sink, output, max, sum;
+  SavedStruct<AttentionOptions> options;  // without bias, slopes and sink, which are saved above
+  SavedStruct<AttentionMask::Plan> plan;  // the same
 
   void vjp(VjpContext& context) const {  // O = softmax(scale · q kᵀ + bias) v
-    context.unpack(open);                // a mask written to since is an error, in both forms
-    context.unpack(keep);
+    // Before either form: what was written to since is an error in both.
+    const AttentionOptions given = options.unpack(context);
     // Weights and entropy have gradients by the composite form alone.
     bool is_blocked = context.fused();
-    const int outputs = out_others + (options.need_weights ? 1 : 0) + (options.need_statistics ? 1 : 0);
+    const int outputs = out_others + (given.need_weights ? 1 : 0) + (given.need_statistics ? 1 : 0);
     for (int i = out_others; i < outputs; ++i) is_blocked = is_blocked && !context.has_cotangent(i);
-    is_blocked ? blocked(context) : composite(context);
+    is_blocked ? blocked(context, given) : composite(context, given);
   }
 
-  void composite(VjpContext& context) const {
+  void composite(VjpContext& context, const AttentionOptions& given) const {
     vjp_of_composite(context, {&q, &k, &v, &bias, &slopes, &sink}, [&](std::span<const Tensor> inputs) {
-      AttentionOptions same = options;
-      same.mask = options.mask.with_additive(inputs[in_bias], inputs[in_slopes]);
+      AttentionOptions same = given;
+      same.mask = given.mask.with_additive(inputs[in_bias], inputs[in_slopes]);
       same.sink = inputs[in_sink];
       same.need_lse = true;
       const AttentionResult y = attention_composite(inputs[in_q], inputs[in_k], inputs[in_v], same);
       std::vector<Tensor> results{y.output, y.lse};
-      if (options.need_weights) results.push_back(y.weights);
-      if (options.need_statistics) results.push_back(y.entropy);
+      if (given.need_weights) results.push_back(y.weights);
+      if (given.need_statistics) results.push_back(y.entropy);
       return results;
     });
   }
 
-  void blocked(VjpContext& context) const {
-    AttentionMask::Plan full = plan;
-    full.open = context.unpack(open);
+  void blocked(VjpContext& context, const AttentionOptions& given) const {
+    AttentionMask::Plan full = plan.unpack(context);
     full.bias = context.unpack(bias);
     full.slopes = context.unpack(slopes);
-    AttentionOptions with_tensors = options;
+    AttentionOptions with_tensors = given;
     with_tensors.sink = context.unpack(sink);
-    with_tensors.dropout_keep = context.unpack(keep);
     const AttentionHeads heads(context.unpack(q), context.unpack(k), context.unpack(v), with_tensors, full);
     const Tensor d_lse = context.has_cotangent(out_lse) ? context.cotangent(out_lse) : Tensor();
     const BlockedNeeds needs{.q = context.needs(in_q),
@@ -77,7 +76,7 @@ struct AttentionVjp {
     if (needs.v) context.set(in_v, g.v);
     if (context.needs(in_bias)) context.set(in_bias, sum_to(g.logits, full.bias.shape()));
     if (context.needs(in_slopes)) {  // Σ dS ⊙ (−distance), per head
-      const Tensor distance = options.mask.distance(g.logits.shape(), heads.dtype());
+      const Tensor distance = given.mask.distance(g.logits.shape(), heads.dtype());
       const Tensor of_heads = neg(heed::sum(mul(g.logits, distance), {-2, -1}));  // [.., Hq]
       context.set(in_slopes, sum_to(of_heads, full.slopes.shape()));
     }
@@ -118,8 +117,8 @@ AttentionOptions without_inputs(AttentionOptions options) {
   options.sink = Tensor();
   return options;
 }
-AttentionMask::Plan ranges_of(AttentionMask::Plan plan) {
-  plan.open = plan.bias = plan.slopes = Tensor();
+AttentionMask::Plan without_inputs(AttentionMask::Plan plan) {
+  plan.bias = plan.slopes = Tensor();
   return plan;
 }
 
@@ -150,13 +149,11 @@ AttentionResult attention_blocked(const Tensor& q, const Tensor& k, const Tensor
                         .bias = save_input(plan.bias, "bias"),
                         .slopes = save_input(plan.slopes, "slopes"),
                         .sink = save_input(options.sink, "sink"),
-                        .open = save_input(plan.open, "mask"),
-                        .keep = save_input(options.dropout_keep, "dropout_keep"),
                         .output = save_output(result.output, "output"),
                         .max = save_input(forward.max, "max"),
                         .sum = save_input(forward.sum, "sum"),
-                        .options = without_inputs(options),
-                        .plan = ranges_of(plan)};
+                        .options = SavedStruct(without_inputs(options)),
+                        .plan = SavedStruct(without_inputs(plan))};
   });
   if (options.need_statistics) {
     add_statistics(result, {.largest_logit = forward.largest_logit, .max = forward.max, .sum = forward.sum},

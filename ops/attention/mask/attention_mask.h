@@ -90,6 +90,26 @@ class AttentionMask {
   /// The same pairs open, with these added instead; either may be undefined.
   AttentionMask with_additive(Tensor bias, Tensor slopes) const;
 
+  /// Calls `visit(name, tensor)` for each tensor of the mask.
+  template <class Visit>
+  friend void visit_tensors(AttentionMask& mask, Visit&& visit) {
+    visit("query_start", mask.query_starts_);
+    const auto visit_all = [&](const char* name, std::vector<Tensor>& tensors) {
+      for (Tensor& x : tensors) visit(name, x);
+    };
+    visit_all("mask", mask.attend_);
+    visit_all("bias", mask.bias_);
+    visit_all("key_lengths", mask.key_lengths_);
+    visit_all("documents", mask.documents_);
+    visit_all("slopes", mask.slopes_);
+  }
+  template <class Visit>
+  friend void visit_tensors(Plan& plan, Visit&& visit) {
+    visit("mask", plan.open);
+    visit("bias", plan.bias);
+    visit("slopes", plan.slopes);
+  }
+
  private:
   struct Window {
     std::int64_t left;

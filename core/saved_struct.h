@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <heed/core/saved_tensor.h>
+#include <heed/core/vjp_context.h>
+
+namespace heed {
+
+/// A struct of options kept for backward. Its tensors are saved with their versions, as every other operand:
+/// what is written to between forward and backward is an error there, and not another number. The struct says
+/// which tensors it has:
+///   template <class Visit>
+///   void visit_tensors(Options& options, Visit&& visit) { visit("mask", options.mask); }
+template <class Options>
+class SavedStruct {
+ public:
+  SavedStruct() = default;
+  explicit SavedStruct(Options options) : rest_(std::move(options)) {
+    visit_tensors(rest_, [&](const char* name, Tensor& x) {
+      saved_.push_back(save_input(x, name));
+      x = Tensor();
+    });
+  }
+  /// The struct with its tensors; GradError as `VjpContext::unpack`.
+  Options unpack(const VjpContext& context) const {
+    Options options = rest_;
+    std::size_t next = 0;
+    visit_tensors(options, [&](const char*, Tensor& x) { x = context.unpack(saved_[next++]); });
+    return options;
+  }
+
+ private:
+  Options rest_{};  // without its tensors
+  std::vector<SavedTensor> saved_;
+};
+
+}  // namespace heed
