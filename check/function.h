@@ -1,18 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <heed/core/tensor.h>
+#include <heed/core/tensor_function.h>
 
 namespace heed::check {
 
-/// A function under test: tensors in, tensors out. Every check first evaluates it twice at one point and
-/// reports when the bits differ.
-using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+/// A function under test: of one to three tensors, or of a vector of them. Every check first evaluates it
+/// twice at one point and reports when the bits differ.
+using Function = TensorFunction;
 
 /// Copies of the inputs, where those that require grad are leaves of their own: the caller's tensors are
 /// not written to and get no gradients.

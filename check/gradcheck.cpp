@@ -275,7 +275,7 @@ double largest_of(const std::vector<std::vector<double>>& numbers) {
 
 }  // namespace
 
-GradcheckResult gradcheck(const Function& function, const std::vector<Tensor>& inputs,
+GradcheckResult gradcheck(const Function& function, const TensorList& inputs,
                           const GradcheckOptions& options) {
   Generator generator(options.seed);
   WeightedSum weighted_sum(function, inputs, generator);

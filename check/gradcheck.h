@@ -70,12 +70,12 @@ struct GradcheckResult {
 /// function runs in f32: the bars grow with its rounding noise, which is measured.
 /// Throws    DTypeError (an input that requires grad is not f32 or f64; f32 in the fast form), GradError
 ///           (no input requires grad).
-GradcheckResult gradcheck(const Function& function, const std::vector<Tensor>& inputs,
+GradcheckResult gradcheck(const Function& function, const TensorList& inputs,
                           const GradcheckOptions& options = {});
 
 /// `gradcheck` of the gradient itself, that is of second derivatives, with random cotangents
 /// at both orders.
-GradcheckResult gradgradcheck(const Function& function, const std::vector<Tensor>& inputs,
+GradcheckResult gradgradcheck(const Function& function, const TensorList& inputs,
                               const GradcheckOptions& options = {});
 
 }  // namespace heed::check

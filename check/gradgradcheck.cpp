@@ -55,7 +55,7 @@ std::vector<Tensor> vector_jacobian_product(const Function& function, const std:
 
 }  // namespace
 
-GradcheckResult gradgradcheck(const Function& function, const std::vector<Tensor>& inputs,
+GradcheckResult gradgradcheck(const Function& function, const TensorList& inputs,
                               const GradcheckOptions& options) {
   // Checked in x, which is the second derivative, and in u, which shows that the vector-Jacobian product
   // itself is recorded correctly.

@@ -60,7 +60,7 @@ void check_direction(GradcheckResult& result, Line& line, const JvpCheckOptions&
 
 }  // namespace
 
-GradcheckResult jvp_check(const Function& function, const std::vector<Tensor>& inputs,
+GradcheckResult jvp_check(const Function& function, const TensorList& inputs,
                           const JvpCheckOptions& options) {
   GradcheckResult result;
   result.check = "jvp_check";

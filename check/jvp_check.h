@@ -26,7 +26,7 @@ struct JvpCheckOptions {
 /// therefore covers the values of the vector-Jacobian product and its dependence on the cotangent; it does
 /// not use a second set of derivative rules.
 /// Throws    as `gradcheck`.
-GradcheckResult jvp_check(const Function& function, const std::vector<Tensor>& inputs,
+GradcheckResult jvp_check(const Function& function, const TensorList& inputs,
                           const JvpCheckOptions& options = {});
 
 }  // namespace heed::check

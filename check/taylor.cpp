@@ -122,8 +122,7 @@ nlohmann::ordered_json number(double value) {
 
 }  // namespace
 
-TaylorResult taylor_check(const Function& function, const std::vector<Tensor>& inputs,
-                          const TaylorOptions& options) {
+TaylorResult taylor_check(const Function& function, const TensorList& inputs, const TaylorOptions& options) {
   Generator generator(options.seed);
   Line line("taylor_check", function, inputs, generator);
   TaylorResult result;

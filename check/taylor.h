@@ -41,7 +41,7 @@ struct TaylorResult {
 /// right one 2, so there is no tolerance to choose. Works in f32 and f64. Relative errors of J below about
 /// 1e-7 (f64) or 1e-3 (f32) are not noticed.
 /// Throws    as `gradcheck`.
-TaylorResult taylor_check(const Function& function, const std::vector<Tensor>& inputs,
+TaylorResult taylor_check(const Function& function, const TensorList& inputs,
                           const TaylorOptions& options = {});
 
 }  // namespace heed::check

@@ -24,12 +24,11 @@ std::string index_of(std::int64_t element, const Shape& shape) {
 
 [[noreturn]] void fail_nonfinite(const Node& node, const std::string& problem, const Nonfinite& found,
                                  const Tensor& x) {
-  const std::string module = node.scope() == nullptr ? std::string() : node.scope()->path();
+  const Scope place(node.scope());
   fail<GradError>(
       node.op(),
       fmt::format("{} {} at {}", problem, found.is_nan ? "NaN" : "Inf", index_of(found.element, x.shape())),
-      fmt::format("{}{}", describe(x), module.empty() ? "" : " in " + module),
-      "finite numbers (AnomalyMode)");
+      describe(x), "finite numbers (AnomalyMode)");
 }
 
 }  // namespace

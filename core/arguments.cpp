@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
@@ -45,9 +47,10 @@ void detail::fail_dtype(std::string_view op, std::string_view name, const Tensor
 
 void detail::fail_dtypes_differ(std::string_view op, std::string_view name_a, const Tensor& a,
                                 std::string_view name_b, const Tensor& b) {
+  const bool both_floating = is_floating(a.dtype()) && is_floating(b.dtype());
   fail<DTypeError>(op, "dtypes differ",
                    fmt::format("{} is {} and {} is {}", name_a, describe(a), name_b, describe(b)),
-                   "one dtype (use cast)");
+                   both_floating ? "one dtype (use cast; 1.0f is f32)" : "one dtype (use cast)");
 }
 
 void check_same_shape(std::string_view op, std::string_view name_a, const Tensor& a, std::string_view name_b,
@@ -105,7 +108,9 @@ void check_indices(std::string_view op, std::string_view name, const Tensor& ind
 
 void check_value(bool ok, std::string_view op, std::string_view name, double value,
                  std::string_view expected) {
-  if (!ok) fail<ValueError>(op, fmt::format("bad {}", name), fmt::format("{} is {}", name, value), expected);
+  if (ok) return;
+  const double shown = std::isnan(value) ? std::fabs(value) : value;  // nan, never -nan
+  fail<ValueError>(op, fmt::format("bad {}", name), fmt::format("{} is {}", name, shown), expected);
 }
 
 void check_value(bool ok, std::string_view op, std::string_view name, std::int64_t value,

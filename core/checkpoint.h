@@ -5,12 +5,9 @@
 #include <vector>
 
 #include <heed/core/restore.h>
-#include <heed/core/tensor.h>
+#include <heed/core/tensor_function.h>
 
 namespace heed {
-
-/// Tensors in, tensors out.
-using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// y = f(x), trading time for memory: f runs unrecorded now and once more, recorded, when backward needs it.
 /// Shapes    those of f.                DTypes  any; results that are not floating have no history.

@@ -117,7 +117,7 @@ std::vector<Tensors> jacobian_at(const Tensors& outputs, const Tensors& x) {
 
 }  // namespace
 
-Products vjp(const TensorFunction& function, const Tensors& inputs, const Tensors& cotangents) {
+Products vjp(const TensorFunction& function, const TensorList& inputs, const TensorList& cotangents) {
   check_arguments("vjp", function, inputs);
   const bool recorded = to_record(inputs, cotangents);
   const GradMode mode(true);
@@ -129,7 +129,7 @@ Products vjp(const TensorFunction& function, const Tensors& inputs, const Tensor
   return {detached(y), detached(std::move(products))};
 }
 
-Products jvp(const TensorFunction& function, const Tensors& inputs, const Tensors& tangents) {
+Products jvp(const TensorFunction& function, const TensorList& inputs, const TensorList& tangents) {
   check_arguments("jvp", function, inputs);
   check_alike("jvp", "tangent", tangents, "input", inputs);
   const bool recorded = to_record(inputs, tangents);
@@ -147,7 +147,7 @@ Products jvp(const TensorFunction& function, const Tensors& inputs, const Tensor
   return {detached(y), detached(std::move(products))};
 }
 
-std::vector<Tensors> jacobian(const TensorFunction& function, const Tensors& inputs) {
+std::vector<Tensors> jacobian(const TensorFunction& function, const TensorList& inputs) {
   check_arguments("jacobian", function, inputs);
   const GradMode mode(true);
   const Tensors x = points_at(inputs, false);
@@ -156,7 +156,7 @@ std::vector<Tensors> jacobian(const TensorFunction& function, const Tensors& inp
   return jacobian_at(y, x);
 }
 
-std::vector<Tensors> hessian(const TensorFunction& function, const Tensors& inputs) {
+std::vector<Tensors> hessian(const TensorFunction& function, const TensorList& inputs) {
   check_arguments("hessian", function, inputs);
   const GradMode mode(true);
   const Tensors x = points_at(inputs, false);
@@ -164,7 +164,7 @@ std::vector<Tensors> hessian(const TensorFunction& function, const Tensors& inpu
   return jacobian_at(products_of({y}, {ones_like(y)}, x, true), x);
 }
 
-Products hvp(const TensorFunction& function, const Tensors& inputs, const Tensors& vectors) {
+Products hvp(const TensorFunction& function, const TensorList& inputs, const TensorList& vectors) {
   check_arguments("hvp", function, inputs);
   check_alike("hvp", "vector", vectors, "input", inputs);
   const bool recorded = to_record(inputs, vectors);

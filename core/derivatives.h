@@ -2,15 +2,15 @@
 
 #include <vector>
 
-#include <heed/core/checkpoint.h>
-#include <heed/core/tensor.h>
+#include <heed/core/tensor_function.h>
 
 namespace heed {
 
-// Derivatives of functions. Inputs are floating tensors, with or without history; they need not require grad,
-// and their `.grad` is left alone. What a result does not depend on has derivative zero. vjp, jvp and hvp are
-// recorded like operations, so they nest: their results have history when gradients are on and an input,
-// cotangent or tangent has. Tensors that f captures are constants to them.
+// Derivatives of functions, such as [](const Tensor& x) { return sin(x); }. Inputs are floating tensors, with
+// or without history; they need not require grad, and their `.grad` is left alone. What a result does not
+// depend on has derivative zero. vjp, jvp and hvp are recorded like operations, so they nest: their results
+// have history when gradients are on and an input, cotangent or tangent has. Tensors that f captures are
+// constants to them.
 // Throws (all)  ValueError (no function, no inputs), DTypeError (an input that is not floating).
 
 /// Values and products of a derivative.
@@ -22,8 +22,7 @@ struct Products {
 /// Vector-Jacobian product: outputs y = f(x), products dx = Jᵀ u with J = ∂y/∂x.
 /// Shapes    u as y → dx as x.          DTypes  f32, f64.
 /// Throws    ShapeError, DTypeError, ValueError (cotangents unlike the outputs in shape, dtype or number).
-Products vjp(const TensorFunction& function, const std::vector<Tensor>& inputs,
-             const std::vector<Tensor>& cotangents);
+Products vjp(const TensorFunction& function, const TensorList& inputs, const TensorList& cotangents);
 
 /// Jacobian-vector product: outputs y = f(x), products dy = J v. The vector-Jacobian product is linear in its
 /// cotangent; its derivative with respect to that is this: no second set of rules, but also no independent
@@ -31,23 +30,21 @@ Products vjp(const TensorFunction& function, const std::vector<Tensor>& inputs,
 /// Shapes    v as x → dy as y.          DTypes  f32, f64.
 /// Throws    ShapeError, DTypeError, ValueError (tangents unlike the inputs); GradError (an operation of f
 ///           whose backward has no derivative).
-Products jvp(const TensorFunction& function, const std::vector<Tensor>& inputs,
-             const std::vector<Tensor>& tangents);
+Products jvp(const TensorFunction& function, const TensorList& inputs, const TensorList& tangents);
 
 /// J[i][k] = ∂y_i/∂x_k, one vector-Jacobian product an element of y. Without history.
 /// Shapes    [i][k]: shape of y_i, then that of x_k.
 /// Throws    ShapeError (together more than 8 axes).
-std::vector<std::vector<Tensor>> jacobian(const TensorFunction& function, const std::vector<Tensor>& inputs);
+std::vector<std::vector<Tensor>> jacobian(const TensorFunction& function, const TensorList& inputs);
 
 /// H[i][k] = ∂²y/∂x_i∂x_k of a function with one result of one element. Without history.
 /// Shapes    [i][k]: shape of x_i, then that of x_k.
 /// Throws    ShapeError (more than one element, together more than 8 axes), ValueError (several results).
-std::vector<std::vector<Tensor>> hessian(const TensorFunction& function, const std::vector<Tensor>& inputs);
+std::vector<std::vector<Tensor>> hessian(const TensorFunction& function, const TensorList& inputs);
 
 /// Hessian-vector product: outputs {y}, products H v, without forming H.
 /// Shapes    v as x → products as x.
 /// Throws    as jvp and hessian.
-Products hvp(const TensorFunction& function, const std::vector<Tensor>& inputs,
-             const std::vector<Tensor>& vectors);
+Products hvp(const TensorFunction& function, const TensorList& inputs, const TensorList& vectors);
 
 }  // namespace heed

@@ -66,6 +66,12 @@ struct dtype_of_t<double> : std::integral_constant<DType, DType::f64> {};
 template <class T>
 inline constexpr DType dtype_of = dtype_of_t<T>::value;
 
+/// C++ types that are elements of tensors: bool, std::int32_t, std::int64_t, float and double.
+template <class T>
+concept Element = requires {
+  dtype_of_t<T>::value;
+};
+
 /// Calls `f(std::type_identity<T>{})` for f32 or f64. Other dtypes must have been refused before.
 template <class F>
 decltype(auto) visit_floating(DType dtype, F&& f) {

@@ -1,6 +1,22 @@
 #include <heed/core/error.h>
+#include <heed/core/scope.h>
 
 namespace heed {
+namespace {
+
+// An error that was caught and made anew by an outer module has its place already.
+std::string with_module(const std::string& message, const ScopeName* scope) {
+  constexpr std::string_view before = " (in module ";
+  if (scope == nullptr || message.find(before) != std::string::npos) return message;
+  return message + std::string(before) + scope->path() + ")";
+}
+
+}  // namespace
+
+Error::Error(const std::string& message)
+    : std::runtime_error(with_module(message, current_scope())), scope_(current_scope()) {}
+
+std::string Error::module() const { return scope_ == nullptr ? std::string() : scope_->path(); }
 
 std::string error_message(std::string_view op, std::string_view problem, std::string_view given,
                           std::string_view expected) {

@@ -6,10 +6,20 @@
 
 namespace heed {
 
-/// Base of every exception that heed throws on purpose.
+struct ScopeName;
+
+/// Base of every exception that heed throws on purpose. One that is made while a module runs, forward or
+/// backward, by heed or by a module of the user's, ends with the place: ` (in module decoder.blocks.3)`.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& message);
+
+  /// Path of the innermost module that ran when the error was made, such as `decoder.blocks.3.attention`;
+  /// empty outside of all.
+  std::string module() const;
+
+ private:
+  const ScopeName* scope_;
 };
 
 /// Shapes that do not fit together, or a shape that cannot exist.

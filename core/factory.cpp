@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <heed/core/error.h>
+#include <heed/core/arguments.h>
 #include <heed/core/factory.h>
 #include <heed/core/storage.h>
 
@@ -17,8 +17,12 @@ Tensor full(const Shape& shape, Scalar value, DType dtype) {
 
 Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
 Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }
-Tensor zeros_like(const Tensor& x) { return zeros(x.shape(), x.dtype()); }
-Tensor ones_like(const Tensor& x) { return ones(x.shape(), x.dtype()); }
+Tensor full_like(const Tensor& x, Scalar value) {
+  check_defined("full_like", "x", x);
+  return full(x.shape(), value, x.dtype());
+}
+Tensor zeros_like(const Tensor& x) { return full_like(x, 0); }
+Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
 
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype) {
   if (step == 0) fail<ValueError>("arange", "step is 0", {}, "a step other than 0");
@@ -43,13 +47,29 @@ Tensor eye(std::int64_t n, DType dtype) {
   return y;
 }
 
+namespace {
+
+void check_count(std::string_view op, std::size_t count, const Shape& shape) {
+  if (element_count(shape) == static_cast<std::int64_t>(count)) return;
+  fail<ShapeError>(op, "number of elements differs",
+                   fmt::format("{} values and the shape {}", count, shape.str()),
+                   fmt::format("{} values", element_count(shape)));
+}
+
+}  // namespace
+
+void detail::check_list_count(std::size_t count, const Shape& shape) { check_count("tensor", count, shape); }
+
+void detail::check_list_size(std::size_t size, const Shape& shape, int axis) {
+  if (shape[axis] == static_cast<std::int64_t>(size)) return;
+  fail<ShapeError>("tensor", "lists differ in length",
+                   fmt::format("one along axis {} has {} elements", axis, size),
+                   fmt::format("{}, as the first has", shape[axis]));
+}
+
 template <class T>
 Tensor from_span(std::span<const T> values, const Shape& shape) {
-  if (element_count(shape) != static_cast<std::int64_t>(values.size())) {
-    fail<ShapeError>("from_span", "number of elements differs",
-                     fmt::format("{} values and the shape {}", values.size(), shape.str()),
-                     fmt::format("{} values", element_count(shape)));
-  }
+  check_count("from_span", values.size(), shape);
   Tensor y = empty(shape, dtype_of<T>);
   std::copy(values.begin(), values.end(), y.mutable_data<T>());
   return y;

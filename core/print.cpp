@@ -1,3 +1,4 @@
+#include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ std::string element_text(const Tensor& x, std::int64_t at) {
   return visit_dtype(x.dtype(), [&]<class T>(std::type_identity<T>) -> std::string {
     const T value = (x.data<T>() - x.offset())[at];
     if constexpr (std::is_floating_point_v<T>) {
-      return fmt::format("{:.6g}", value);
+      return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value);  // without the sign that NaN may have
     } else {
       return fmt::format("{}", value);
     }

@@ -1,3 +1,6 @@
+#include <limits>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +18,46 @@ namespace {
 // Reading from what is being written would see new elements. Windows share bytes under different storages.
 bool share_bytes(const Storage& a, const Storage& b) {
   return a.data() < b.data() + b.bytes() && b.data() < a.data() + a.bytes();
+}
+
+// Whether each number of type From is one of type To.
+template <class To, class From>
+constexpr bool holds = std::numeric_limits<From>::digits <= std::numeric_limits<To>::digits &&
+                       (std::is_floating_point_v<To> || !std::is_floating_point_v<From>);
+
+[[noreturn]] void fail_narrow(const char* op, const Tensor& x, DType asked, std::string_view type) {
+  fail<DTypeError>(op, fmt::format("{} does not hold every {}", name_of(asked), name_of(x.dtype())),
+                   fmt::format("tensor is {}", describe(x)),
+                   fmt::format("{}<{}>(), or a cast to {} first", op, type, name_of(asked)));
+}
+
+template <class T>
+constexpr std::string_view cpp_name() {
+  switch (dtype_of<T>) {
+    case DType::boolean:
+      return "bool";
+    case DType::i32:
+      return "std::int32_t";
+    case DType::i64:
+      return "std::int64_t";
+    case DType::f32:
+      return "float";
+    default:
+      return "double";
+  }
+}
+
+// visit_dtype for reading elements as T; DTypeError if that could change one.
+template <class T, class F>
+auto visit_as(const char* op, const Tensor& x, F&& f) {
+  using Result = decltype(f(std::type_identity<T>{}));
+  return visit_dtype(x.dtype(), [&]<class From>(std::type_identity<From> from) -> Result {
+    if constexpr (holds<T, From>) {
+      return f(from);
+    } else {
+      fail_narrow(op, x, dtype_of<T>, cpp_name<From>());
+    }
+  });
 }
 
 }  // namespace
@@ -80,17 +123,32 @@ Tensor& Tensor::copy_(const Tensor& source) {
 }
 
 template <class T>
+T Tensor::item() const {
+  require_single();
+  return visit_as<T>("item", *this,
+                     [&]<class From>(std::type_identity<From>) { return static_cast<T>(*data<From>()); });
+}
+
+template <class T>
 std::vector<T> Tensor::to_vector() const {
-  const T* from = data<T>() - offset();
+  check_defined("to_vector", "tensor", *this);
   std::vector<T> result;
-  result.reserve(static_cast<std::size_t>(numel()));
-  const StridedLoop<1> loop({&view()});
-  loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) result.push_back(from[at[0] + i * step[0]]);
+  visit_as<T>("to_vector", *this, [&]<class From>(std::type_identity<From>) {
+    const From* from = data<From>() - offset();
+    result.reserve(static_cast<std::size_t>(numel()));
+    const StridedLoop<1> loop({&view()});
+    loop.run(0, loop.numel(), [&](const auto& at, const auto& step, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) result.push_back(static_cast<T>(from[at[0] + i * step[0]]));
+    });
   });
   return result;
 }
 
+template bool Tensor::item() const;
+template std::int32_t Tensor::item() const;
+template std::int64_t Tensor::item() const;
+template float Tensor::item() const;
+template double Tensor::item() const;
 template std::vector<bool> Tensor::to_vector() const;
 template std::vector<std::int32_t> Tensor::to_vector() const;
 template std::vector<std::int64_t> Tensor::to_vector() const;

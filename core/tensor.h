@@ -71,13 +71,11 @@ class Tensor {
   Tensor& fill_(Scalar value);
   Tensor& copy_(const Tensor& source);
 
-  /// The only element. ShapeError unless numel() == 1, DTypeError if T is not the dtype.
+  /// The only element, as T or wider: `item<double>()` of f32 and `item<std::int64_t>()` of i32 are exact.
+  /// ShapeError unless numel() == 1, DTypeError if T does not hold every number of the dtype.
   template <class T>
-  T item() const {
-    require_single();
-    return *data<T>();
-  }
-  /// All elements in row-major order. DTypeError if T is not the dtype.
+  T item() const;
+  /// All elements in row-major order, as T or wider. DTypeError as for item.
   template <class T>
   std::vector<T> to_vector() const;
 

@@ -21,6 +21,7 @@ constexpr std::uint32_t none = NodeIndex::none;
 
 void validate(const Node& node, std::size_t input, const Tensor& gradient, const OutputMeta& meta) {
   if (gradient.shape() == meta.shape && gradient.dtype() == meta.dtype) return;
+  const Scope place(node.scope());
   fail<GradError>(node.op(), fmt::format("wrong gradient for input {}", input), describe(gradient),
                   fmt::format("{}{}", name_of(meta.dtype), meta.shape.str()));
 }
@@ -237,12 +238,12 @@ void Walk::run_node(const Entry& entry) {
   }
 }
 
-// What a recorded rule computes belongs to the module of its operation. AnomalyMode judges a rule by its
-// gradients, not by the operations it is made of, so that the message names the operation of the forward.
+// What a rule computes, and what it throws, belongs to the module of its operation. AnomalyMode judges a rule
+// by its gradients, not by the operations it is made of, so that the message names that of the forward.
 void Walk::call_vjp(Node& node, VjpContext& context) {
+  const Scope scope(node.scope());
   if (!create_graph_) [[likely]]
     return node.vjp(context);
-  const Scope scope(node.scope());
   std::optional<AnomalyMode> pause;
   if (anomaly_mode()) pause.emplace(false);
   node.vjp(context);

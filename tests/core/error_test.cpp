@@ -6,6 +6,7 @@
 #include <heed/core/dtype.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
+#include <heed/core/scope.h>
 
 using namespace heed;
 using Catch::Matchers::Message;
@@ -26,6 +27,26 @@ TEST_CASE("every error is an Error and a std::runtime_error", "[error]") {
   CHECK_THROWS_AS(fail<ValueError>("op", "p"), Error);
   CHECK_THROWS_AS(fail<GradError>("op", "p"), Error);
   CHECK_THROWS_AS(fail<IoError>("op", "p"), std::runtime_error);
+}
+
+TEST_CASE("an error says in which module it was made, once", "[error][fault-46]") {
+  const Scope model("model");
+  CHECK_THROWS_MATCHES(fail<ShapeError>("op", "p"), ShapeError, Message("op: p (in module model)"));
+  try {
+    const Scope blocks("blocks.3");
+    const Scope attention("attention");
+    fail<ShapeError>("op", "p");
+  } catch (const Error& error) {
+    CHECK(error.module() == "model.blocks.3.attention");
+    const ValueError again(error.what());
+    CHECK_THAT(again, Message("op: p (in module model.blocks.3.attention)"));
+    CHECK(again.module() == "model");
+  }
+}
+
+TEST_CASE("outside of modules an error has no place", "[error][fault-46]") {
+  CHECK(ValueError("text").module().empty());
+  CHECK_THAT(ValueError("text"), Message("text"));
 }
 
 TEST_CASE("describe", "[error]") {
@@ -58,7 +79,7 @@ TEST_CASE("checks of dtypes", "[error]") {
                        Message("op: dtype not supported, x is f32[2]; expected boolean"));
   CHECK_THROWS_MATCHES(
       check_same_dtype("op", "a", f, "b", d), DTypeError,
-      Message("op: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast)"));
+      Message("op: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast; 1.0f is f32)"));
   CHECK_NOTHROW(check_same_dtype("op", "a", f, "b", zeros({3})));
   const Tensor none;
   CHECK_THROWS_AS(check_floating("op", "x", none), ValueError);

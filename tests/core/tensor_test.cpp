@@ -110,7 +110,7 @@ TEST_CASE("copy_ refuses other shapes and dtypes", "[tensor]") {
       Message("copy_: shapes differ, target is [2] and source is [3]; expected equal shapes"));
   CHECK_THROWS_MATCHES(x.copy_(zeros({2}, DType::f64)), DTypeError,
                        Message("copy_: dtypes differ, target is f32[2] and source is f64[2]; expected one "
-                               "dtype (use cast)"));
+                               "dtype (use cast; 1.0f is f32)"));
   CHECK_THROWS_AS(x.copy_(Tensor()), ValueError);
 }
 
@@ -120,10 +120,63 @@ TEST_CASE("item and data check element count and dtype", "[tensor]") {
   CHECK_THROWS_MATCHES(tensor({1.0, 2.0}).item<double>(), ShapeError,
                        Message("item: tensor has not one element, it is [2]; expected one element"));
   CHECK_THROWS_AS(zeros({0}).item<float>(), ShapeError);
-  CHECK_THROWS_MATCHES(scalar(1.0).item<float>(), DTypeError,
+  CHECK_THROWS_MATCHES(
+      scalar(1.0).item<float>(), DTypeError,
+      Message("item: f32 does not hold every f64, tensor is f64[]; expected item<double>(), or a "
+              "cast to f32 first"));
+  CHECK_THROWS_MATCHES(scalar(1.0).data<float>(), DTypeError,
                        Message("data: dtype not supported, tensor is f64[]; expected f32"));
   CHECK_THROWS_AS(scalar(1.0).mutable_data<std::int64_t>(), DTypeError);
   CHECK_THROWS_AS(scalar(1.0).to_vector<float>(), DTypeError);
+}
+
+namespace {
+
+constexpr int held_bits(DType dtype) {  // whole numbers up to 2^bits are exact
+  switch (dtype) {
+    case DType::boolean:
+      return 1;
+    case DType::i32:
+      return 31;
+    case DType::i64:
+      return 63;
+    case DType::f32:
+      return 24;
+    default:
+      return 53;
+  }
+}
+
+template <class To, class From>
+void check_reading_as() {
+  const Tensor x = ones({2}, dtype_of<From>);
+  const bool fits = held_bits(dtype_of<From>) <= held_bits(dtype_of<To>) &&
+                    (is_floating(dtype_of<To>) || !is_floating(dtype_of<From>));
+  CAPTURE(name_of(dtype_of<From>), name_of(dtype_of<To>));
+  if (fits) {
+    CHECK(ones({1}, dtype_of<From>).template item<To>() == To(1));
+    CHECK(x.template to_vector<To>() == std::vector<To>(2, To(1)));
+    return;
+  }
+  const std::string asked(name_of(dtype_of<To>));
+  CHECK_THROWS_WITH(ones({1}, dtype_of<From>).template item<To>(),
+                    Catch::StartsWith("item: " + asked + " does not hold every "));
+  CHECK_THROWS_WITH(x.template to_vector<To>(),
+                    Catch::StartsWith("to_vector: " + asked + " does not hold every "));
+}
+
+template <class... From>
+void check_reading() {
+  const auto row = []<class To>(std::type_identity<To>) { (check_reading_as<To, From>(), ...); };
+  (row(std::type_identity<From>{}), ...);
+}
+
+}  // namespace
+
+TEST_CASE("item and to_vector widen, and never narrow", "[tensor][fault-48]") {
+  check_reading<bool, std::int32_t, std::int64_t, float, double>();
+  CHECK(tensor({0.1f}).item<double>() == static_cast<double>(0.1f));
+  CHECK(tensor({2, 3}).to_vector<std::int64_t>() == std::vector<std::int64_t>{2, 3});
 }
 
 TEST_CASE("to_vector is row-major whatever the strides", "[tensor]") {
@@ -212,10 +265,9 @@ TEST_CASE("factories", "[tensor]") {
   CHECK_THROWS_AS(arange(min64, max64), ShapeError);
   CHECK_THROWS_MATCHES(arange(0, 1, 0), ValueError,
                        Message("arange: step is 0; expected a step other than 0"));
-  CHECK_THROWS_MATCHES(
-      tensor({1.0, 2.0}, {3}), ShapeError,
-      Message("from_span: number of elements differs, 2 values and the shape [3]; expected 3 "
-              "values"));
+  CHECK_THROWS_MATCHES(tensor({1.0, 2.0}, {3}), ShapeError,
+                       Message("tensor: number of elements differs, 2 values and the shape [3]; expected 3 "
+                               "values"));
   CHECK_THROWS_MATCHES(empty({1}, DType::bf16), DTypeError,
                        Message("empty: dtype is reserved, bf16; expected boolean, i32, i64, f32 or f64"));
 }

@@ -120,7 +120,7 @@ const Registration registration(
          "last axis"),
      throws<DTypeError>(
          "sub", "dtypes", [] { sub(zeros({2}), zeros({2}, DType::f64)); },
-         "sub: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast)"),
+         "sub: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast; 1.0f is f32)"),
      throws<DTypeError>(
          "mul", "boolean", [] { mul(zeros({2}, DType::boolean), zeros({2}, DType::boolean)); },
          "mul: dtype not supported, a is boolean[2]; expected i32 or i64 or f32 or f64"),
@@ -175,4 +175,26 @@ TEST_CASE("integers wrap, and divide towards zero") {
   REQUIRE(
       div(tensor<std::int32_t>({-7, 7, low}), tensor<std::int32_t>({2, -2, -1})).to_vector<std::int32_t>() ==
       std::vector<std::int32_t>{-3, -3, low});
+}
+
+TEST_CASE("assignments with numbers and tensors rebind the handle and are recorded", "[fault-40]") {
+  Tensor x = tensor({2.0, 3.0}).set_requires_grad();
+  const Tensor before = x;
+  Tensor y = x;
+  y *= 2;
+  y += 1;
+  y -= 0.5f;
+  y /= 3.0;
+  CHECK(y.to_vector<double>() == std::vector<double>{(2 * 2.0 + 1 - 0.5) / 3, (2 * 3.0 + 1 - 0.5) / 3});
+  y *= y;
+  y += x;
+  y -= x;
+  y /= x;
+  CHECK(grad(sum(y), x).defined());
+  CHECK(x.impl() == before.impl());
+  CHECK(x.to_vector<double>() == std::vector<double>{2, 3});
+  Tensor whole = tensor({7, 8});
+  whole /= 2;
+  CHECK(whole.to_vector<std::int32_t>() == std::vector<std::int32_t>{3, 4});
+  CHECK_THROWS_AS(whole += 0.5, ValueError);
 }

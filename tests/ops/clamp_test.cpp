@@ -40,10 +40,10 @@ const Registration registration(
          "clamp: dtype not supported, x is i64[2]; expected f32 or f64"),
      throws<DTypeError>(
          "maximum", "dtypes", [] { maximum(zeros({2}), zeros({2}, DType::f64)); },
-         "maximum: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast)"),
+         "maximum: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast; 1.0f is f32)"),
      throws<DTypeError>(
          "minimum", "dtypes", [] { minimum(zeros({2}), zeros({2}, DType::f64)); },
-         "minimum: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast)")});
+         "minimum: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast; 1.0f is f32)")});
 
 }  // namespace
 

@@ -127,7 +127,8 @@ const Registration registration(
             "mse_loss: shapes differ, a is [2] and b is [3]; expected equal shapes"),
         throws<DTypeError>(
             "l1_loss", "dtypes", [] { l1_loss(zeros({2}), zeros({2}, DType::f64)); },
-            "l1_loss: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast)"),
+            "l1_loss: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast; 1.0f is "
+            "f32)"),
         throws<ValueError>(
             "huber_loss", "delta", [] { huber_loss(zeros({2}), zeros({2}), 0); },
             "huber_loss: bad delta, delta is 0; expected delta > 0"),

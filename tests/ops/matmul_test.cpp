@@ -92,7 +92,8 @@ const Registration registration(
          [] {
            matmul(zeros({2, 3}), zeros({3, 4}, DType::f64));
          },
-         "matmul: dtypes differ, a is f32[2, 3] and b is f64[3, 4]; expected one dtype (use cast)"),
+         "matmul: dtypes differ, a is f32[2, 3] and b is f64[3, 4]; expected one dtype (use cast; 1.0f is "
+         "f32)"),
      throws<ShapeError>(
          "addmm", "c does not fit",
          [] {

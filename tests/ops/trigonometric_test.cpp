@@ -60,6 +60,6 @@ const Registration registration(
          "atan: dtype not supported, x is i64[2]; expected f32 or f64"),
      throws<DTypeError>(
          "atan2", "dtypes", [] { atan2(zeros({2}), zeros({2}, DType::f64)); },
-         "atan2: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast)")});
+         "atan2: dtypes differ, a is f32[2] and b is f64[2]; expected one dtype (use cast; 1.0f is f32)")});
 
 }  // namespace
