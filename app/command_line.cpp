@@ -9,6 +9,7 @@
 
 #include <heed/app/command_line.h>
 #include <heed/app/commands/commands.h>
+#include <heed/app/output.h>
 #include <heed/app/spelling.h>
 #include <heed/core/error.h>
 #include <heed/version.h>
@@ -38,12 +39,10 @@ constexpr Command commands[] = {
 };
 
 void print_help() {
-  fmt::print(
-      "heed trains small language models, on characters, bytes or pieces of words, and lets them write.\n\n");
-  fmt::print("Usage: heed COMMAND ...\n\nCommands:\n");
-  for (const Command& command : commands) fmt::print("  {:<10}  {}\n", command.name, command.summary);
-  fmt::print(
-      "\nheed COMMAND --help says what a command takes; heed --version says which heed this is.\n"
+  say("heed trains small language models, on characters, bytes or pieces of words, and lets them write.\n\n");
+  say("Usage: heed COMMAND ...\n\nCommands:\n");
+  for (const Command& command : commands) say("  {:<10}  {}\n", command.name, command.summary);
+  say("\nheed COMMAND --help says what a command takes; heed --version says which heed this is.\n"
       "A command that is about a model takes the model's folder, RUN, as its first word.\n");
 }
 
@@ -91,7 +90,7 @@ bool read_flags(CLI::App& parser, const std::string& command, int argc, char** a
     parser.parse(argc, argv);
     return true;
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", parser.help());
+    write_out(parser.help());
     return false;
   } catch (const CLI::ParseError& error) {
     refuse_flags(parser, command, error);
@@ -127,7 +126,7 @@ int run_command_line(int argc, char** argv, const World& world) {
   if (word == "--help" || word == "-h" || word == "help") {
     print_help();
   } else if (word == "--version") {
-    fmt::print("heed {}\n", heed::version());
+    say("heed {}\n", heed::version());
   } else {
     refuse_command(word);
   }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <heed/app/command_line.h>
+#include <heed/app/output.h>
 #include <heed/core/error.h>
 #include <heed/train/distributed/world.h>
 
@@ -47,8 +48,7 @@ int complain(const World* world, std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   const bool alone = world == nullptr || world->size() == 1;
   if (!alone && world->rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  std::fflush(stdout);
-  fmt::print(stderr, "{}{}\n", speaker, message);
+  heed::app::warn("{}{}\n", speaker, message);
   if (alone) return status;
   world->abort(status);
 }
@@ -72,15 +72,16 @@ int guarded(const World* world, Body&& body) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Lines leave when they are written, into a pipe too: a run that is killed has told what it did.
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  heed::app::hold_standard_streams();
   std::signal(SIGBUS, end_at_cut_file);
   return guarded(nullptr, [&] {
     const World world;
     set_speaker(world);
     return guarded(&world, [&] {
       if (world.rank() > 0) std::freopen("/dev/null", "w", stdout);
-      return heed::app::run_command_line(argc, argv, world);
+      const int status = heed::app::run_command_line(argc, argv, world);
+      heed::app::close_out();
+      return status;
     });
   });
 }

@@ -21,12 +21,24 @@ lm::LanguageModel open_model(std::string_view command, const fs::path& folder) {
     heed::fail<heed::IoError>(command, fmt::format("there is no folder '{}'", folder.string()), {},
                               "the folder of a model, with its config.json");
   }
-  if (!fs::exists(folder / "config.json") && fs::exists(folder / "checkpoints")) {
+  if (!fs::exists(folder / "config.json") && fs::exists(checkpoint_folder(folder))) {
     heed::fail<heed::IoError>(
         command, fmt::format("the run in '{}' has no model yet, no config.json", folder.string()), {},
-        fmt::format("heed train --resume --out {} first", folder.string()));
+        resume_command(folder) + " first");
   }
   return lm::load_language_model(folder);
+}
+
+fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }
+
+std::string resume_command(const fs::path& folder) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@%";
+  const std::string& word = folder.native();
+  if (word.find_first_not_of(plain) == std::string::npos) return "heed train --resume --out " + word;
+  std::string quoted;
+  for (const char c : word) quoted += c == '\'' ? R"('\'')" : std::string(1, c);
+  return fmt::format("heed train --resume --out '{}'", quoted);
 }
 
 std::string describe_model(const lm::LanguageModel& lm) {

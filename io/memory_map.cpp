@@ -10,6 +10,7 @@
 #include <heed/core/error.h>
 #include <heed/core/sanitizer.h>
 #include <heed/io/memory_map.h>
+#include <heed/io/read_file.h>
 
 #if defined(HEED_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
@@ -69,6 +70,7 @@ MemoryMap::MemoryMap(const std::string& path) {
     ::munmap(data, size);
   };
   data_ = std::shared_ptr<const std::byte>(static_cast<const std::byte*>(data), unmap);
+  refuse_lfs_pointer(path, {static_cast<const char*>(data), size_});
 }
 
 }  // namespace heed::io

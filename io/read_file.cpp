@@ -123,7 +123,15 @@ std::string read_file(const std::string& path, std::uint64_t most_bytes) {
     if (got == 0) fail_reading(path, "became shorter while it was read");
     done += got;
   }
+  refuse_lfs_pointer(path, bytes);
   return bytes;
+}
+
+void refuse_lfs_pointer(const std::string& path, std::string_view bytes) {
+  constexpr std::size_t most_bytes = 1024;  // the specification's: less than that
+  if (bytes.size() >= most_bytes || !bytes.starts_with("version https://git-lfs.github.com/spec/")) return;
+  fail<IoError>("read", fmt::format("'{}' is a pointer of Git LFS, not the file itself", path), {},
+                "the file, which `git lfs pull` in its folder fetches");
 }
 
 std::string json_object_problem(std::string_view text, int most_depth) {

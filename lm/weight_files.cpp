@@ -57,6 +57,19 @@ Tensor part_of(const Tensor& parameter, const WeightSlot& slot) {
 
 std::uint64_t bytes_of(const Tensor& x) { return static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype()); }
 
+// Older models have nothing but files of pickle, which can run programs when they are read.
+void refuse_pickle(const fs::path& folder) {
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    if (!fs::exists(folder / name)) continue;
+    fail<IoError>(
+        "load weights",
+        fmt::format("'{}' has {} and no {}; heed reads no pickle", folder.string(), name, single_file), {},
+        fmt::format("safetensors; in Python, AutoModelForCausalLM.from_pretrained('{0}')"
+                    ".save_pretrained('{0}', safe_serialization=True) writes them",
+                    folder.string()));
+  }
+}
+
 }  // namespace
 
 WeightFiles::WeightFiles(const std::string& folder_name) : folder_(folder_name) {
@@ -68,6 +81,7 @@ WeightFiles::WeightFiles(const std::string& folder_name) : folder_(folder_name) 
     read_index();
     return;
   }
+  if (!single) refuse_pickle(folder);
   files_.emplace_back(folder / single_file);
   for (const auto& [name, entry] : files_[0].entries()) file_of_.emplace(name, 0);
 }

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,10 +19,27 @@ namespace {
 using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 using Ids = std::unordered_map<std::string, std::int64_t>;  // by the bytes of the token
 
-// Reports what is wrong with a file; the name of the file is added by the caller.
-[[noreturn]] void problem(const std::string& what, const std::string& expected = {}) {
-  fail<ValueError>("byte-level BPE", what, {}, expected);
-}
+// All that is wrong with a file, so that it need not be mended one fault at a time; the name of the file is added
+// by the caller.
+class Problems {
+ public:
+  void add(const std::string& what, const std::string& expected = {}) {
+    texts_.push_back(expected.empty() ? what : what + "; expected " + expected);
+  }
+  // Throws unless there are none.
+  void raise() const {
+    constexpr std::size_t most = 10;  // a file of another kind may have one in every token
+    if (texts_.empty()) return;
+    const auto shown = std::span(texts_).first(std::min(most, texts_.size()));
+    const std::size_t rest = texts_.size() - shown.size();
+    fail<ValueError>("byte-level BPE", fmt::format("{}{}", fmt::join(shown, "; also "),
+                                                   rest == 0 ? "" : fmt::format("; and {} more", rest)));
+  }
+  std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::vector<std::string> texts_;
+};
 
 std::string shortened(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
@@ -28,18 +47,26 @@ std::string shortened(const Json& value) {
 
 // Inverts the map from tokens to ids, which must be 0 … n − 1. `added` tokens are written as plain text,
 // not in the byte alphabet.
-std::vector<std::string> tokens_of(const Json& vocab, const Ids& added) {
-  if (!vocab.is_object()) problem("the vocabulary is no JSON object");
+std::vector<std::string> tokens_of(const Json& vocab, const Ids& added, Problems& problems) {
+  if (!vocab.is_object()) {
+    problems.add("the vocabulary is no JSON object");
+    return {};
+  }
+  const std::size_t before = problems.size();
   std::vector<std::string> tokens(vocab.size() + added.size());
   std::vector<bool> taken(tokens.size());
   std::size_t count = 0;
   const auto put = [&](const std::string& bytes, const Json& id) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= tokens.size()) {
-      problem(fmt::format("the id of '{}' is {}", to_byte_alphabet(bytes), shortened(id)),
-              "0, 1, 2 and so on");
+      problems.add(fmt::format("the id of '{}' is {}", to_byte_alphabet(bytes), shortened(id)),
+                   "0, 1, 2 and so on");
+      return;
     }
     const auto place = id.get<std::size_t>();
-    if (taken[place]) problem(fmt::format("the id {} is given twice", place));
+    if (taken[place]) {
+      problems.add(fmt::format("the id {} is given twice", place));
+      return;
+    }
     taken[place] = true;
     tokens[place] = bytes;
     ++count;
@@ -47,86 +74,112 @@ std::vector<std::string> tokens_of(const Json& vocab, const Ids& added) {
   for (const auto& [token, id] : vocab.items()) {
     if (added.count(token) != 0) continue;
     const auto bytes = from_byte_alphabet(token);
-    if (!bytes) problem(fmt::format("the token '{}' is not in the byte alphabet", token));
-    put(*bytes, id);
+    if (bytes) {
+      put(*bytes, id);
+    } else {
+      problems.add(fmt::format("the token '{}' is not in the byte alphabet", token));
+    }
   }
   for (const auto& [token, id] : added) put(token, id < 0 ? Json(id) : Json(static_cast<std::uint64_t>(id)));
   tokens.resize(count);
   const auto gap = std::find(taken.begin(), taken.end(), false);
-  if (gap - taken.begin() != static_cast<std::ptrdiff_t>(count)) {
-    problem(fmt::format("no token has the id {}", gap - taken.begin()));
+  if (problems.size() == before && gap - taken.begin() != static_cast<std::ptrdiff_t>(count)) {
+    problems.add(fmt::format("no token has the id {}", gap - taken.begin()));
   }
   return tokens;
 }
 
+// Reads merges, and leaves out those that are none.
 class MergeReader {
  public:
-  explicit MergeReader(const std::vector<std::string>& tokens) {
+  MergeReader(const std::vector<std::string>& tokens, Problems& problems) : problems_(problems) {
     for (const std::string& token : tokens) ids_.emplace(token, static_cast<std::int64_t>(ids_.size()));
   }
 
-  std::pair<std::int64_t, std::int64_t> operator()(const std::string& left, const std::string& right) const {
-    return {id_of(left), id_of(right)};
+  void add(const std::string& left, const std::string& right, BpeVocabulary& vocabulary) const {
+    const std::int64_t first = id_of(left);
+    const std::int64_t second = id_of(right);
+    if (first >= 0 && second >= 0) vocabulary.merges.emplace_back(first, second);
   }
   // A line `left right` with one space between the tokens.
-  std::pair<std::int64_t, std::int64_t> operator()(const std::string& line) const {
+  void add(const std::string& line, BpeVocabulary& vocabulary) const {
     const std::size_t blank = line.find(' ');
-    if (blank == std::string::npos || line.find(' ', blank + 1) != std::string::npos) {
-      problem(fmt::format("the merge '{}' is not two tokens", line.substr(0, 60)));
+    if (blank != std::string::npos && line.find(' ', blank + 1) == std::string::npos) {
+      add(line.substr(0, blank), line.substr(blank + 1), vocabulary);
+    } else {
+      problems_.add(fmt::format("the merge '{}' is not two tokens", line.substr(0, 60)));
     }
-    return (*this)(line.substr(0, blank), line.substr(blank + 1));
+  }
+  // A merge of tokenizer.json: such a line, or a list of the two.
+  void add(const Json& merge, BpeVocabulary& vocabulary) const {
+    if (!merge.is_array()) {
+      add(merge.get<std::string>(), vocabulary);
+    } else if (merge.size() == 2) {
+      add(merge[0].get<std::string>(), merge[1].get<std::string>(), vocabulary);
+    } else {
+      problems_.add("a merge is not two tokens");
+    }
   }
 
  private:
+  // −1 for what is no token.
   std::int64_t id_of(const std::string& token) const {
     const auto bytes = from_byte_alphabet(token);
     const auto found = bytes ? ids_.find(*bytes) : ids_.end();
-    if (found == ids_.end())
-      problem(fmt::format("a merge names '{}', which is no token", token.substr(0, 60)));
-    return found->second;
+    if (found != ids_.end()) return found->second;
+    problems_.add(fmt::format("a merge names '{}', which is no token", token.substr(0, 60)));
+    return -1;
   }
 
   Ids ids_;
+  Problems& problems_;
 };
 
-void expect(const Json& object, const char* where, const char* field, const std::vector<Json>& allowed) {
+void expect(const Json& object, const char* where, const char* field, const std::vector<Json>& allowed,
+            Problems& problems) {
   const Json value = object.is_object() ? object.value(field, Json()) : Json();
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
   std::vector<std::string> texts;
   for (const Json& one : allowed) texts.push_back(one.dump());
-  problem(fmt::format("{}.{} is {}", where, field, shortened(value)),
-          fmt::format("{}", fmt::join(texts, " or ")));
+  problems.add(fmt::format("{}.{} is {}", where, field, shortened(value)),
+               fmt::format("{}", fmt::join(texts, " or ")));
 }
 
-void check_kind(const Json& root) {
+void check_kind(const Json& root, Problems& problems) {
   const Json nothing;
-  for (const char* part : {"normalizer", "truncation", "padding"}) expect(root, "tokenizer", part, {nothing});
+  for (const char* part : {"normalizer", "truncation", "padding"})
+    expect(root, "tokenizer", part, {nothing}, problems);
   const Json pre = root.value("pre_tokenizer", Json());
-  expect(pre, "pre_tokenizer", "type", {"ByteLevel"});
-  expect(pre, "pre_tokenizer", "add_prefix_space", {false});
-  expect(pre, "pre_tokenizer", "use_regex", {nothing, true});
-  expect(root.value("decoder", Json()), "decoder", "type", {"ByteLevel"});
+  expect(pre, "pre_tokenizer", "type", {"ByteLevel"}, problems);
+  expect(pre, "pre_tokenizer", "add_prefix_space", {false}, problems);
+  expect(pre, "pre_tokenizer", "use_regex", {nothing, true}, problems);
+  expect(root.value("decoder", Json()), "decoder", "type", {"ByteLevel"}, problems);
   const Json post = root.value("post_processor", Json());
-  if (!post.is_null()) expect(post, "post_processor", "type", {"ByteLevel"});
+  if (!post.is_null()) expect(post, "post_processor", "type", {"ByteLevel"}, problems);
   const Json model = root.value("model", Json());
-  expect(model, "model", "type", {"BPE"});
-  expect(model, "model", "dropout", {nothing});
+  expect(model, "model", "type", {"BPE"}, problems);
+  expect(model, "model", "dropout", {nothing}, problems);
   for (const char* field : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    expect(model, "model", field, {nothing, ""});
+    expect(model, "model", field, {nothing, ""}, problems);
   }
   for (const char* field : {"byte_fallback", "ignore_merges"})
-    expect(model, "model", field, {nothing, false});
+    expect(model, "model", field, {nothing, false}, problems);
 }
 
-Ids added_tokens(const Json& root) {
+Ids added_tokens(const Json& root, Problems& problems) {
   Ids added;
   const Json list = root.value("added_tokens", Json::array());
-  if (!list.is_array()) problem("added_tokens is no list");
+  if (!list.is_array()) {
+    problems.add("added_tokens is no list");
+    return added;
+  }
   for (const Json& token : list) {
     const Json& id = token.at("id");
-    if (!id.is_number_integer())
-      problem(fmt::format("the id of an added token is {}; expected an integer", shortened(id)));
-    added[token.at("content").get<std::string>()] = id.get<std::int64_t>();
+    if (id.is_number_integer()) {
+      added[token.at("content").get<std::string>()] = id.get<std::int64_t>();
+    } else {
+      problems.add(fmt::format("the id of an added token is {}", shortened(id)), "an integer");
+    }
   }
   return added;
 }
@@ -162,25 +215,28 @@ std::vector<std::string> merge_lines(const BpeVocabulary& v) {
 
 BpeVocabulary bpe_from_huggingface(std::string_view json) {
   const Json root = Json::parse(json, nullptr, false);
-  if (!root.is_object()) problem("no JSON object");
-  check_kind(root);
+  Problems problems;
+  BpeVocabulary vocabulary;
+  if (!root.is_object()) {
+    problems.add("no JSON object");
+    problems.raise();
+  }
+  check_kind(root, problems);
   try {
-    const Ids added = added_tokens(root);
-    BpeVocabulary vocabulary;
-    vocabulary.tokens = tokens_of(root.at("model").at("vocab"), added);
+    if (root.at("model").at("type") != Json("BPE")) problems.raise();  // its vocabulary is of another form
+    const Ids added = added_tokens(root, problems);
+    const std::size_t before = problems.size();
+    vocabulary.tokens = tokens_of(root.at("model").at("vocab"), added, problems);
     for (const auto& [token, id] : added) vocabulary.added.push_back(id);
     std::sort(vocabulary.added.begin(), vocabulary.added.end());
-    const MergeReader read(vocabulary.tokens);
-    for (const Json& merge : root.at("model").at("merges")) {
-      if (merge.is_array() && merge.size() != 2) problem("a merge is not two tokens");
-      vocabulary.merges.push_back(merge.is_array()
-                                      ? read(merge[0].get<std::string>(), merge[1].get<std::string>())
-                                      : read(merge.get<std::string>()));
-    }
-    return vocabulary;
+    if (problems.size() > before) problems.raise();  // without its tokens no merge can be judged
+    const MergeReader reader(vocabulary.tokens, problems);
+    for (const Json& merge : root.at("model").at("merges")) reader.add(merge, vocabulary);
   } catch (const Json::exception&) {
-    problem("a field is missing or of the wrong kind");
+    problems.add("a field is missing or of the wrong kind");
   }
+  problems.raise();
+  return vocabulary;
 }
 
 std::string BpeTokenizer::to_json() const {
@@ -222,32 +278,55 @@ void save_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
   io::write_file(path, tokenizer.to_json() + "\n");
 }
 
+namespace {
+
+// Whether JSON that is no tokenizer is one of GPT-2's two files: ids by token and nothing else.
+bool is_vocabulary(const std::string& text) {
+  const Json json = Json::parse(text);
+  return !json.empty() &&
+         std::all_of(json.begin(), json.end(), [](const Json& id) { return id.is_number_integer(); });
+}
+
+}  // namespace
+
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   const std::string text = io::read_json_object(path);
-  return naming(path, [&] { return tokenizer_from_json(text); });
+  try {
+    return tokenizer_from_json(text);
+  } catch (const ValueError& error) {
+    if (!is_vocabulary(text)) fail<IoError>("load_tokenizer", fmt::format("'{}': {}", path, error.what()));
+  }
+  const std::filesystem::path merges = std::filesystem::path(path).parent_path() / "merges.txt";
+  if (std::filesystem::exists(merges)) return std::make_unique<BpeTokenizer>(load_gpt2_files(path, merges));
+  fail<IoError>("load_tokenizer",
+                fmt::format("'{}': is the vocabulary of a tokenizer without its merges", path), {},
+                "merges.txt beside it, or a tokenizer.json");
 }
 
 BpeVocabulary load_gpt2_files(const std::string& vocab_path, const std::string& merges_path) {
   const Json vocab = Json::parse(io::read_json_object(vocab_path));
   BpeVocabulary vocabulary;
+  Problems problems;
   naming(vocab_path, [&] {
     const auto end = vocab.find("<|endoftext|>");
     Ids added;
     if (end != vocab.end() && end->is_number_integer()) added["<|endoftext|>"] = end->get<std::int64_t>();
-    vocabulary.tokens = tokens_of(vocab, added);
+    vocabulary.tokens = tokens_of(vocab, added, problems);
     for (const auto& [token, id] : added) vocabulary.added.push_back(id);
+    problems.raise();
   });
   naming(merges_path, [&] {
     const std::string text = io::read_file(merges_path, std::uint64_t{64} << 20);
-    const MergeReader read(vocabulary.tokens);
+    const MergeReader reader(vocabulary.tokens, problems);
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
       std::string line = text.substr(begin, end - begin);
       if (line.ends_with('\r')) line.pop_back();
       const bool heading = begin == 0 && line.starts_with("#version");
-      if (!line.empty() && !heading) vocabulary.merges.push_back(read(line));
+      if (!line.empty() && !heading) reader.add(line, vocabulary);
       begin = end + 1;
     }
+    problems.raise();
   });
   naming(vocab_path, [&] { BpeTokenizer{vocabulary}; });
   return vocabulary;

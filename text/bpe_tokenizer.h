@@ -69,13 +69,14 @@ class BpeTokenizer final : public Tokenizer {
 
 /// The vocabulary of a Hugging Face tokenizer.json, which must be BPE with the ByteLevel pre-tokenizer and
 /// decoder, without normalizer, prefix space, dropout or fallback for unknown tokens.
-/// Throws    ValueError naming what is of another kind.
+/// Throws    ValueError naming all that is of another kind or contradicts itself, up to ten of them.
 BpeVocabulary bpe_from_huggingface(std::string_view json);
 
 /// Writes to_json() to a file, whole or not at all.
 /// Throws    IoError.
 void save_tokenizer(const std::string& path, const Tokenizer& tokenizer);
-/// Reads a tokenizer.json of Hugging Face's or of heed's.
+/// Reads a tokenizer.json of Hugging Face's or of heed's, or the vocabulary of load_gpt2_files with merges.txt
+/// beside it.
 /// Throws    IoError naming the file and what is wrong with it.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 

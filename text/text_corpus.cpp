@@ -73,11 +73,19 @@ std::vector<std::string> list_files(std::span<const std::string> paths) {
   return files;
 }
 
+bool take_byte_order_mark(std::string& text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  const bool found = text.starts_with(mark);
+  if (found) text.erase(0, mark.size());
+  return found;
+}
+
 TextCorpus read_corpus(std::span<const std::string> files, TextKind kind) {
   TextCorpus corpus;
   for (const std::string& file : files) {
-    const std::string text = io::read_file(file);
+    std::string text = io::read_file(file);
     if (kind == TextKind::utf8) check_utf8(file, text);
+    if (take_byte_order_mark(text)) corpus.marked.push_back(file);
     corpus.text += text;
     corpus.ends.push_back(corpus.text.size());
   }

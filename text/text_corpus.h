@@ -22,7 +22,8 @@ enum class TextKind { utf8, bytes };
 /// Several files as one text, in which each file is a document.
 struct TextCorpus {
   std::string text;
-  std::vector<std::size_t> ends;  // of each document, in bytes
+  std::vector<std::size_t> ends;         // of each document, in bytes
+  std::vector<std::string> marked = {};  // files that began with a byte-order mark, which is left out
 
   std::string_view document(std::size_t i) const {
     const std::size_t begin = i == 0 ? 0 : ends[i - 1];
@@ -30,7 +31,11 @@ struct TextCorpus {
   }
 };
 
-/// Reads files in the given order.
+/// Takes a byte-order mark, U+FEFF in UTF-8, from the start of a file's text, where it says how the file is
+/// written and is no part of the text; anywhere else it is a character. Returns whether there was one.
+bool take_byte_order_mark(std::string& text);
+
+/// Reads files in the given order, each without the byte-order mark it may begin with.
 /// Throws    IoError naming the file: it cannot be read, or, for TextKind::utf8, is not UTF-8
 ///           (naming the byte).
 TextCorpus read_corpus(std::span<const std::string> files, TextKind kind);

@@ -73,6 +73,22 @@ nn::NamedTensors load_tensors(const std::string& path, const Json& record) {
   return io::SafetensorsFile(file).load_all();
 }
 
+// The content of a checkpoint's JSON file.
+std::string record_of(const Checkpoint& checkpoint, const Json& config, const fs::path& tensors) {
+  const std::optional<double>& loss = checkpoint.validation_loss;
+  Json record = {{"format", format_name},
+                 {"step", checkpoint.step},
+                 {"random", {{"seed", checkpoint.random.seed}, {"offset", checkpoint.random.offset}}},
+                 {"validation_loss", loss && std::isfinite(*loss) ? Json(*loss) : Json()},
+                 {"config", config},
+                 {"tensors",
+                  {{"file", tensors.filename().string()},
+                   {"bytes", fs::file_size(tensors)},
+                   {"checksum", io::file_checksum(tensors)}}}};
+  record["checksum"] = io::text_checksum(record.dump());
+  return record.dump(2) + "\n";
+}
+
 bool is_checkpoint(const fs::path& path) {
   return path.filename().string().starts_with(step_prefix) && path.extension() == ".json";
 }
@@ -131,20 +147,16 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint) {
     fail<IoError>("save checkpoint", fmt::format("cannot make '{}'", folder_), code.message());
   }
   const std::string stem = fmt::format("{}{:08}", step_prefix, checkpoint.step);
-  const std::string name = unused_name(folder_, stem);
-  const fs::path file = fs::path(folder_) / name;
-  io::write_safetensors(file, checkpoint.tensors, {{"format", format_name}});
-  const std::optional<double>& loss = checkpoint.validation_loss;
-  Json record = {
-      {"format", format_name},
-      {"step", checkpoint.step},
-      {"random", {{"seed", checkpoint.random.seed}, {"offset", checkpoint.random.offset}}},
-      {"validation_loss", loss && std::isfinite(*loss) ? Json(*loss) : Json()},
-      {"config", config},
-      {"tensors", {{"file", name}, {"bytes", fs::file_size(file)}, {"checksum", io::file_checksum(file)}}}};
-  record["checksum"] = io::text_checksum(record.dump());
+  const fs::path tensors = fs::path(folder_) / unused_name(folder_, stem);
   std::string path = fs::path(folder_) / (stem + ".json");
-  io::write_file(path, record.dump(2) + "\n");
+  try {
+    io::write_safetensors(tensors, checkpoint.tensors, {{"format", format_name}});
+    io::write_file(path, record_of(checkpoint, config, tensors));
+  } catch (...) {
+    // On a full disk they would take the room of the next checkpoint.
+    if (!fs::exists(path, code)) fs::remove(tensors, code);
+    throw;
+  }
   prune(path);
   return path;
 }

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
+#include <heed/app/output.h>
 #include <heed/core/arguments.h>
 #include <heed/train/report/report.h>
 
@@ -18,31 +20,34 @@ namespace {
 struct AttendOptions {
   std::filesystem::path model;
   std::string text;
-  std::int64_t layer = -1;          // −1: all
-  std::int64_t head = -1;           // −1: all
-  std::filesystem::path page = {};  // empty: attention.html beside the model
+  std::optional<std::int64_t> layer = {};  // none: all
+  std::optional<std::int64_t> head = {};   // none: all
+  std::filesystem::path page = {};         // empty: attention.html beside the model
 };
 
-void check_choice(const char* flag, std::int64_t value, std::int64_t count) {
-  heed::check_value(value >= -1 && value < count, "attend", flag, value, fmt::format("0 to {}", count - 1));
+void check_choice(const char* flag, std::optional<std::int64_t> value, std::int64_t count, const char* what) {
+  if (!value) return;
+  heed::check_value(
+      *value >= 0 && *value < count, "attend", flag, *value,
+      fmt::format("0 to {}, as the model has {} {}{}", count - 1, count, what, count == 1 ? "" : "s"));
 }
 
 int attend_text(const AttendOptions& o) {
   const lm::LanguageModel lm = open_model("attend", o.model);
+  check_choice("--layer", o.layer, lm.model.options().num_layers, "layer");
+  check_choice("--head", o.head, lm.model.options().num_heads, "head");
   const std::vector<std::int64_t> tokens = lm.tokenizer->encode(o.text);
   heed::check_value(!tokens.empty(), "attend", "length of the text", std::int64_t{0}, "at least 1");
   const train::report::AttentionMaps maps = train::report::attention_maps(lm.model, *lm.tokenizer, tokens);
-  check_choice("--layer", o.layer, maps.layers);
-  check_choice("--head", o.head, maps.heads);
   for (std::int64_t layer = 0; layer < maps.layers; ++layer) {
     for (std::int64_t head = 0; head < maps.heads; ++head) {
-      if ((o.layer >= 0 && layer != o.layer) || (o.head >= 0 && head != o.head)) continue;
-      fmt::print("layer {}, head {}\n{}\n", layer, head, train::report::draw_map(maps, layer, head));
+      if (layer != o.layer.value_or(layer) || head != o.head.value_or(head)) continue;
+      say("layer {}, head {}\n{}\n", layer, head, train::report::draw_map(maps, layer, head));
     }
   }
   const std::filesystem::path page = o.page.empty() ? o.model / "attention.html" : o.page;
   train::report::write_report(page, {.title = "heed: where the heads look", .attention = maps});
-  fmt::print("wrote {}\n", page.string());
+  say("wrote {}\n", page.string());
   return 0;
 }
 

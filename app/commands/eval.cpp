@@ -11,8 +11,10 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
+#include <heed/app/output.h>
+#include <heed/app/run/text_data.h>
 #include <heed/app/threads.h>
-#include <heed/core/error.h>
+#include <heed/core/arguments.h>
 #include <heed/io/read_file.h>
 #include <heed/lm/text_score.h>
 #include <heed/train/report/jsonl_log.h>
@@ -41,7 +43,8 @@ struct Sums {
 };
 
 Sums score_file(lm::LanguageModel& lm, const fs::path& path, std::int64_t stride) {
-  const std::string text = heed::io::read_file(path);
+  std::string text = heed::io::read_file(path);
+  if (text::take_byte_order_mark(text)) tell_byte_order_marks({path.string()});
   try {
     const auto tokens = lm.tokenizer->encode(text);
     const auto [nats, count] = lm::score_tokens(lm.model, tokens, {.stride = stride});
@@ -53,12 +56,12 @@ Sums score_file(lm::LanguageModel& lm, const fs::path& path, std::int64_t stride
 }
 
 void print_score(const std::string& name, const Sums& sums) {
-  fmt::print("{:<9} {:.4f} nats per token, perplexity {:.4g}, {:.4f} bits per byte; {} tokens, {} bytes\n",
-             name, sums.per_token(), std::exp(sums.per_token()), sums.bits_per_byte(), sums.tokens,
-             sums.bytes);
+  say("{:<9} {:.4f} nats per token, perplexity {:.4g}, {:.4f} bits per byte; {} tokens, {} bytes\n", name,
+      sums.per_token(), std::exp(sums.per_token()), sums.bits_per_byte(), sums.tokens, sums.bytes);
 }
 
 int evaluate_texts(const EvalOptions& o) {
+  heed::check_value(o.stride >= 0, "eval", "--stride", o.stride, "0 or more");
   check_threads("eval", o.threads);
   use_threads(o.threads);
   lm::LanguageModel lm = open_model("eval", o.model);
@@ -73,17 +76,16 @@ int evaluate_texts(const EvalOptions& o) {
     all.bytes += sums.bytes;
   }
   print_score("all", all);
-  fmt::print(
-      "counted   every token but a text's first once, in windows of {} tokens that begin {} apart; a token "
+  say("counted   every token but a text's first once, in windows of {} tokens that begin {} apart; a token "
       "sees "
       "those before it in its window\n",
       context, stride);
   if (o.json) {
-    fmt::print("{}\n", train::report::to_json_line({{"nats_per_token", all.per_token()},
-                                                    {"perplexity", std::exp(all.per_token())},
-                                                    {"bits_per_byte", all.bits_per_byte()},
-                                                    {"tokens", all.tokens},
-                                                    {"bytes", all.bytes}}));
+    say("{}\n", train::report::to_json_line({{"nats_per_token", all.per_token()},
+                                             {"perplexity", std::exp(all.per_token())},
+                                             {"bits_per_byte", all.bits_per_byte()},
+                                             {"tokens", all.tokens},
+                                             {"bytes", all.bytes}}));
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
+#include <heed/app/output.h>
 #include <heed/core/arguments.h>
 #include <heed/lm/pretrained.h>
 #include <heed/text/bpe_tokenizer.h>
@@ -37,7 +38,7 @@ int export_model(const ExportOptions& o) {
       o.out, lm.model,
       {.format = format_of(o.format), .shard_bytes = static_cast<std::uint64_t>(o.shard_mib) << 20});
   text::save_tokenizer(o.out / "tokenizer.json", *lm.tokenizer);
-  fmt::print("exported  {} -> {}\n", describe_model(lm), o.out.string());
+  say("exported  {} -> {}\n", describe_model(lm), o.out.string());
   return 0;
 }
 

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
+#include <heed/app/output.h>
 #include <heed/app/threads.h>
 #include <heed/core/arguments.h>
 #include <heed/lm/generate.h>
@@ -61,16 +61,12 @@ using heed::text::TextStream;
 void stream_one(const GenerateOptions& o, const LanguageModel& lm, const Tokens& prompt) {
   heed::Generator generator(static_cast<std::uint64_t>(o.seed));
   TextStream text(*lm.tokenizer, o.stops);
-  const auto show = [](const std::string& part) {
-    fmt::print("{}", part);
-    std::fflush(stdout);
-  };
-  show(o.prompt);
+  write_out(o.prompt);
   heed::lm::generate(lm.model, prompt, o.tokens, o.sampling, generator, [&](std::size_t, std::int64_t token) {
-    show(text.push(token));
+    write_out(text.push(token));
     return !text.stopped();
   });
-  show(text.finish() + "\n");
+  write_out(text.finish() + "\n");
 }
 
 void print_several(const GenerateOptions& o, const LanguageModel& lm, const Tokens& prompt) {
@@ -83,7 +79,7 @@ void print_several(const GenerateOptions& o, const LanguageModel& lm, const Toke
                              texts[sample] += streams[sample].push(token);
                              return !streams[sample].stopped();
                            });
-  for (std::size_t b = 0; b < count; ++b) fmt::print("---\n{}{}\n", texts[b], streams[b].finish());
+  for (std::size_t b = 0; b < count; ++b) say("---\n{}{}\n", texts[b], streams[b].finish());
 }
 
 void add_sampling_flags(CLI::App& parser, heed::lm::SamplingOptions& sampling) {

@@ -7,6 +7,7 @@
 
 #include <heed/app/commands/commands.h>
 #include <heed/app/model_folder.h>
+#include <heed/app/output.h>
 #include <heed/core/error.h>
 
 namespace heed::app {
@@ -31,7 +32,7 @@ int import_model(const ImportOptions& o) {
     heed::fail<heed::IoError>("import", fmt::format("cannot make '{}'", o.out.string()), code.message());
   }
   lm::save_language_model(o.out, lm.model, *lm.tokenizer);
-  fmt::print("imported  {} -> {}\n", describe_model(lm), o.out.string());
+  say("imported  {} -> {}\n", describe_model(lm), o.out.string());
   return 0;
 }
 

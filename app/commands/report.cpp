@@ -3,9 +3,9 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include <heed/app/commands/commands.h>
+#include <heed/app/output.h>
 #include <heed/app/run/page.h>
 
 namespace heed::app {
@@ -18,7 +18,7 @@ struct ReportOptions {
 
 int report_run(const ReportOptions& o) {
   write_page(o.run, o.text);
-  fmt::print("wrote {}\n", (o.run / "report.html").string());
+  say("wrote {}\n", (o.run / "report.html").string());
   return 0;
 }
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <heed/app/commands/commands.h>
+#include <heed/app/output.h>
 #include <heed/app/run/text_data.h>
 #include <heed/core/arguments.h>
 #include <heed/text/bpe_tokenizer.h>
@@ -51,7 +51,7 @@ class TenthsShown {
     tokens_ += tokens;
     if ((done_ - shown_) * 10 < bytes_) return;
     shown_ = done_;
-    fmt::print(stderr, "tokenize  {} of {} bytes, {} tokens\n", done_, bytes_, tokens_);
+    warn("tokenize  {} of {} bytes, {} tokens\n", done_, bytes_, tokens_);
   }
 
  private:
@@ -78,10 +78,7 @@ int tokenize_text(const TokenizeOptions& options) {
   heed::check_value(options.vocab_size >= 256, "tokenize", "--vocab-size", options.vocab_size,
                     "at least 256");
   const std::vector<std::string> files = text::list_files(options.data);
-  const text::TextCorpus corpus = text::read_corpus(files, text_kind(options.tokenizer));
-  if (corpus.text.empty()) {
-    heed::fail<heed::ValueError>("tokenize", fmt::format("the text '{}' is empty", options.data[0]));
-  }
+  const text::TextCorpus corpus = read_text("tokenize", files, options.tokenizer);
   std::string unit;
   const auto tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, unit);
   std::error_code code;  // a folder that is not there is told by the first file
@@ -93,9 +90,9 @@ int tokenize_text(const TokenizeOptions& options) {
     writer.add_document(encode(*tokenizer, corpus.document(i), shown));
   }
   writer.commit();
-  fmt::print("tokens    {} {}s of {} bytes in {} documents\nfiles     {}, {}\n", writer.tokens(), unit,
-             corpus.text.size(), corpus.ends.size(), (options.out / "tokens.bin").string(),
-             (options.out / "tokenizer.json").string());
+  say("tokens    {} {}s of {} bytes in {} documents\nfiles     {}, {}\n", writer.tokens(), unit,
+      corpus.text.size(), corpus.ends.size(), (options.out / "tokens.bin").string(),
+      (options.out / "tokenizer.json").string());
   return 0;
 }
 

@@ -1,14 +1,16 @@
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <heed/app/commands/commands.h>
+#include <heed/app/model_folder.h>
+#include <heed/app/output.h>
 #include <heed/app/run/monitor.h>
 #include <heed/app/run/probe.h>
 #include <heed/app/run/sample.h>
@@ -18,6 +20,7 @@
 #include <heed/app/settings/train_flags.h>
 #include <heed/app/threads.h>
 #include <heed/check/model_gradcheck.h>
+#include <heed/core/error.h>
 #include <heed/io/atomic_file.h>
 #include <heed/train/interrupt.h>
 
@@ -29,27 +32,39 @@ using heed::train::distributed::World;
 constexpr std::int64_t sample_length = 160;  // tokens of the samples in the log
 constexpr int signal_status = 128;           // what shells add a signal's number to
 
-std::filesystem::path checkpoint_folder(const TrainOptions& o) { return o.out / "checkpoints"; }
-
 bool gradients_are_right(const heed::nn::CausalLM& model) {
   const check::ModelGradcheckResult result = check::gradcheck_model(model);
-  fmt::print("gradients {}\n", result.report);
+  say("gradients {}\n", result.report);
   return result.passed;
 }
 
-// Takes up the last checkpoint, or sees to it that a new run does not write over an old one's.
-void begin(const TrainOptions& o, const train::CheckpointFolder& checkpoints, TrainingRun& run) {
-  if (!o.resume) {
-    if (o.out.empty() || checkpoints.list().empty()) return;
+// A run writes over nothing that an earlier one left, but goes on from its checkpoints.
+void check_unused(const TrainOptions& o, const train::CheckpointFolder& checkpoints) {
+  if (o.out.empty()) return;
+  if (!checkpoints.list().empty()) {
+    if (o.resume) return;
     heed::fail<heed::ValueError>(
-        "train", fmt::format("'{}' holds the checkpoints of a run", checkpoint_folder(o).string()), {},
+        "train", fmt::format("'{}' holds the checkpoints of a run", checkpoint_folder(o.out).string()), {},
         "--resume to go on with it, another --out, or an empty folder");
   }
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    if (!std::filesystem::exists(o.out / name)) continue;
+    heed::fail<heed::ValueError>(
+        "train",
+        fmt::format("'{}' holds a model, {}, and no checkpoints from which to go on", o.out.string(), name),
+        {}, "another --out, or an empty folder");
+  }
+}
+
+// Takes up the last checkpoint.
+void begin(const TrainOptions& o, const train::CheckpointFolder& checkpoints, TrainingRun& run) {
+  check_unused(o, checkpoints);
+  if (!o.resume) return;
   const auto latest = checkpoints.latest([&](const std::string& problem) {
-    if (!o.quiet) fmt::print(stderr, "heed: passed over: {}\n", problem);
+    if (!o.quiet) warn("heed: passed over: {}\n", problem);
   });
   if (latest) run.restore(*latest);
-  fmt::print("resume    from step {}\n", run.step);
+  say("resume    from step {}\n", run.step);
 }
 
 TrainOptions without_files(TrainOptions o) {
@@ -84,21 +99,18 @@ class TrainLoop {
       if (due(run_.step, o_.eval_every)) validation_loss = validate();
       if (validation_loss && run_.stopping) stopped = run_.stopping->observe(*validation_loss);
       const bool best = validation_loss && o_.checkpoint_every > 0;
-      if (best || due(run_.step, o_.checkpoint_every)) save(validation_loss);
+      if (best || due(run_.step, o_.checkpoint_every)) keep(validation_loss);
       if (const std::int64_t signal = run_.world.largest(interrupt_.signal()); signal != 0) {
-        monitor_.end_line();
-        fmt::print("stopped   after step {}, saved {}\n", run_.step, save(validation_loss));
+        stop(validation_loss);
         return signal_status + static_cast<int>(signal);
       }
     }
     if (stopped) {
       monitor_.end_line();
-      fmt::print("stopped   after step {}: no better loss in {} looks\n", run_.step, o_.patience);
+      say("stopped   after step {}: no better loss in {} looks\n", run_.step, o_.patience);
     }
     if (!monitor_.validated()) validate();
-    const optim::AveragedWeights weights(run_.average.get());
-    finish_run(o_, text_, run_.model, monitor_);
-    return 0;
+    return finish() ? 0 : 1;
   }
 
  private:
@@ -120,11 +132,41 @@ class TrainLoop {
     });
   }
 
-  // Where the checkpoint is.
-  std::string save(std::optional<double> validation_loss) {
+  // The checkpoint's file; none without --out, or where it could not be written, which is said.
+  std::optional<std::string> save(std::optional<double> validation_loss, std::string_view then) {
     run_.world.check_equal(run_.parameters);
-    return o_.out.empty() ? std::string("nowhere, as there is no --out")
-                          : checkpoints_.save(run_.checkpoint(validation_loss));
+    if (o_.out.empty()) return std::nullopt;
+    try {
+      return checkpoints_.save(run_.checkpoint(validation_loss));
+    } catch (const heed::IoError& error) {
+      monitor_.end_line();
+      warn("heed: step {} has no checkpoint: {}{}\n", run_.step, error.what(), then);
+      return std::nullopt;
+    }
+  }
+
+  // A full disk does not end a run whose weights are in memory.
+  void keep(std::optional<double> validation_loss) {
+    save(validation_loss, "; the run goes on and tries again at the next");
+  }
+
+  void stop(std::optional<double> validation_loss) {
+    const auto saved = save(validation_loss, "");
+    monitor_.end_line();
+    monitor_.complete_log();
+    const std::string where = saved ? "saved " + *saved : "saved nowhere";
+    const std::string then =
+        o_.out.empty() ? ", as there is no --out" : fmt::format("; to go on: {}", resume_command(o_.out));
+    say("stopped   after step {}, {}{}\n", run_.step, where, then);
+  }
+
+  // False if a file could not be written, which is said.
+  bool finish() {
+    const bool logged = monitor_.complete_log();
+    const optim::AveragedWeights weights(run_.average.get());
+    const bool written = finish_run(o_, text_, run_.model, monitor_);
+    if (!logged) warn("heed: the end of the log could not be written\n");
+    return logged && written;
   }
 
   const TrainOptions& o_;
@@ -144,7 +186,7 @@ int train_model(const TrainOptions& given, const World& world) {
   TrainingRun run(o, text, world);
   print_introduction(o, text, run);
   if (o.check && !world.all(gradients_are_right(run.model))) return 1;
-  train::CheckpointFolder checkpoints(checkpoint_folder(given), o.keep);
+  train::CheckpointFolder checkpoints(checkpoint_folder(given.out), o.keep);
   const train::InterruptWatch interrupt;  // before a line says that the run has begun
   begin(given, checkpoints, run);
   run.agree();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <heed/app/commands/commands.h>
+#include <heed/app/output.h>
 #include <heed/app/run/text_data.h>
 #include <heed/app/run/trace.h>
 #include <heed/app/run/training_run.h>
@@ -71,23 +72,23 @@ int verify_training(TrainOptions o, const train::distributed::World& world) {
   o.checkpoint_every = 0;  // a file of settings may ask for it
   validate(o);
   const TextData text = load_text(o);
-  fmt::print("verify    {} steps under 1, 2 and 4 threads\n", o.steps);
+  say("verify    {} steps under 1, 2 and 4 threads\n", o.steps);
   std::optional<VerifiedRun> reference;
   for (const int threads : thread_counts) {
     heed::set_num_threads(threads);
     for (const Pass& pass : passes) {
       VerifiedRun run{fmt::format("{} threads, {}", threads, pass.name),
                       trace(o, text, world, pass.interrupted)};
-      fmt::print("{:<20}  {}\n", run.name, hash_of(run.steps));
+      say("{:<20}  {}\n", run.name, hash_of(run.steps));
       if (!reference) {
         reference = std::move(run);
       } else if (const auto found = train::first_difference(reference->steps, run.steps)) {
-        fmt::print("different from '{}' at step {}: {}\n", reference->name, found->step + 1, found->what);
+        say("different from '{}' at step {}: {}\n", reference->name, found->step + 1, found->what);
         return 1;
       }
     }
   }
-  fmt::print("equal\n");
+  say("equal\n");
   return 0;
 }
 

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <heed/app/output.h>
 #include <heed/app/run/monitor.h>
 #include <heed/core/error.h>
 #include <heed/io/atomic_file.h>
@@ -52,11 +54,27 @@ RunMonitor::RunMonitor(const TrainOptions& options, const train::report::RunHead
   const fs::path path = options.out / "log.jsonl";
   record_ = take_up(path, steps_done);
   log_ = std::make_unique<train::report::JsonlLog>(path);
-  if (steps_done == 0) write(train::report::log_line(header));
+  if (steps_done == 0) log_->write(train::report::log_line(header));
 }
 
 void RunMonitor::write(const std::vector<train::report::LogField>& line) {
-  if (log_) log_->write(line);
+  if (log_) write_log([&] { log_->write(line); });
+}
+
+bool RunMonitor::complete_log() {
+  if (log_) write_log([&] { log_->catch_up(); });
+  return !log_lags_;
+}
+
+void RunMonitor::write_log(const std::function<void()>& attempt) {
+  try {
+    attempt();
+    log_lags_ = false;
+  } catch (const heed::IoError& error) {
+    if (std::exchange(log_lags_, true)) return;
+    end_line();
+    warn("heed: {}; the run goes on, and its log is tried again\n", error.what());
+  }
 }
 
 bool RunMonitor::validated() const {

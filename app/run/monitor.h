@@ -12,7 +12,8 @@
 
 namespace heed::app {
 
-/// Watches a run: the progress line, the log, the time of each step.
+/// Watches a run: the progress line, the log, the time of each step. What the log does not take on the way is
+/// said on standard error and tried again with the next line: no run ends for its log.
 class RunMonitor {
  public:
   /// Makes the folder of the options, if there is one. Its log begins anew, or of a run that goes on keeps
@@ -28,6 +29,8 @@ class RunMonitor {
   /// Runs and records an evaluation; its time is not counted.
   double evaluate(const std::function<heed::train::report::Evaluation()>& evaluation);
   void end_line() { progress_.end_line(); }
+  /// Writes lines of the log that a full disk did not take before. Whether the log has all of them.
+  bool complete_log();
 
   std::int64_t steps() const { return steps_; }
   /// Whether the last step was followed by an evaluation.
@@ -42,10 +45,12 @@ class RunMonitor {
   using Clock = std::chrono::steady_clock;
 
   void write(const std::vector<heed::train::report::LogField>& line);
+  void write_log(const std::function<void()>& attempt);
 
   std::int64_t tokens_per_step_;
   std::int64_t steps_;
   std::unique_ptr<heed::train::report::JsonlLog> log_;
+  bool log_lags_ = false;  // lines are not in it yet, which was said
   heed::train::report::RunLog record_;
   heed::train::report::Progress progress_;
   Clock::time_point began_;

@@ -1,9 +1,14 @@
 #include <algorithm>
+#include <ctime>
 #include <map>
+#include <string>
+
+#include <fmt/chrono.h>
 
 #include <heed/app/run/probe.h>
 #include <heed/nn/eval_mode.h>
 #include <heed/ops/slice.h>
+#include <heed/version.h>
 
 namespace heed::app {
 namespace {
@@ -29,6 +34,13 @@ text::Batch measured_batch(const TrainingRun& run) {
 double even_entropy_of(const text::Batch& batch) {
   return batch.documents.defined() ? train::report::even_entropy(batch.documents)
                                    : train::report::even_entropy(batch.inputs.size(1));
+}
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", utc);
 }
 
 }  // namespace
@@ -88,14 +100,18 @@ std::vector<train::report::OperationCost> RunProbe::profile() const {
 }
 
 train::report::RunHeader header_of(const TrainingRun& run, const TextData& text, const std::string& prompt) {
+  const TrainOptions& o = run.options;
   train::report::RunHeader header{.text = text.name,
                                   .unit = text.unit,
                                   .prompt = prompt,
-                                  .tokens = static_cast<std::int64_t>(text.tokens.size()),
+                                  .version = std::string(heed::version()),
+                                  .date = now(),
+                                  .tokens = text.token_count,
+                                  .tokens_per_step = o.batch * o.context * o.accumulate,
                                   .vocabulary = text.tokenizer->vocab_size(),
                                   .parameters = run.model.parameter_count(),
-                                  .layers = run.options.layers,
-                                  .heads = run.options.heads,
+                                  .layers = o.layers,
+                                  .heads = o.heads,
                                   .floor = text.floor,
                                   .even_entropy = even_entropy_of(measured_batch(run))};
   for (const auto& [name, norm] : train::report::gradient_norms(run.parameters)) header.parts.push_back(name);

@@ -12,7 +12,7 @@ std::int64_t prompt_token(const TextData& data) {
   for (std::int64_t token = 0; token < data.tokenizer->vocab_size(); ++token) {
     if (data.tokenizer->decode(std::span(&token, 1)) == "\n") return token;
   }
-  return data.tokens[0];
+  return data.first_token;
 }
 
 }  // namespace

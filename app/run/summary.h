@@ -13,8 +13,9 @@ namespace heed::app {
 void print_introduction(const TrainOptions& options, const TextData& data, const TrainingRun& run);
 
 /// Lets the model write, prints that and the loss, and under the folder of the options leaves the model and
-/// the report. Ends with the line of JSON if it is asked for.
-void finish_run(const TrainOptions& options, const TextData& data, heed::nn::CausalLM& model,
+/// the report. Ends with the line of JSON if it is asked for. False if a file could not be written, which is
+/// said on standard error.
+bool finish_run(const TrainOptions& options, const TextData& data, heed::nn::CausalLM& model,
                 RunMonitor& monitor);
 
 }  // namespace heed::app

@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
+#include <heed/app/output.h>
 #include <heed/app/run/text_data.h>
+#include <heed/app/spelling.h>
 #include <heed/core/error.h>
 #include <heed/io/read_file.h>
 #include <heed/text/bpe_tokenizer.h>
@@ -23,14 +28,8 @@ std::string name_of(const fs::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-text::TextCorpus read_files(const TrainOptions& options, std::string& name) {
-  const std::vector<std::string> files = text::list_files(options.data);
-  name = options.data.size() == 1 ? name_of(options.data[0]) : fmt::format("{} files", files.size());
-  text::TextCorpus corpus = text::read_corpus(files, text_kind(options.tokenizer));
-  if (corpus.text.empty()) {
-    heed::fail<heed::ValueError>("train", fmt::format("the text '{}' is empty", options.data[0]));
-  }
-  return corpus;
+std::string name_for(const TrainOptions& options, const std::vector<std::string>& files) {
+  return options.data.size() == 1 ? name_of(options.data[0]) : fmt::format("{} files", files.size());
 }
 
 std::string checksum_of(const text::TextCorpus& corpus) {
@@ -62,8 +61,15 @@ text::TextCorpus tell(const TrainOptions& options, TextData& data) {
   return corpus;
 }
 
-std::vector<text::TokenSpan> load_files(const TrainOptions& options, TextData& data) {
-  const text::TextCorpus corpus = options.data.empty() ? tell(options, data) : read_files(options, data.name);
+std::vector<text::TokenSpan> load_files(const TrainOptions& options, const std::vector<std::string>& files,
+                                        TextData& data) {
+  text::TextCorpus corpus;
+  if (options.data.empty()) {
+    corpus = tell(options, data);
+  } else {
+    data.name = name_for(options, files);
+    corpus = read_text("train", files, options.tokenizer, options.quiet);
+  }
   data.tokenizer =
       make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, data.unit, options.quiet);
   if (data.unit == "token") {  // floor and documents are known for each character, not for pieces
@@ -78,23 +84,72 @@ std::vector<text::TokenSpan> load_files(const TrainOptions& options, TextData& d
     ends.push_back(static_cast<std::int64_t>(data.ids.size()));
   }
   data.checksum = checksum_of(corpus);
-  data.tokens = std::span<const std::int64_t>(data.ids);
-  return text::cut_documents(data.tokens, ends);
+  return text::cut_documents(std::span<const std::int64_t>(data.ids), ends);
 }
 
-std::vector<text::TokenSpan> load_token_file(const TrainOptions& options, TextData& data) {
+// The tokenizer of tokens that are there already.
+void load_tokenizer(const TrainOptions& options, TextData& data) {
   if (options.tokenizer == "char" || options.tokenizer == "bpe") {
     heed::fail<heed::ValueError>("train", "a token file is not text to make a tokenizer from",
                                  fmt::format("--tokenizer {}", options.tokenizer),
                                  "the tokenizer.json it was written with");
   }
-  data.name = name_of(options.data[0]);
-  data.file.emplace(options.data[0]);
   data.tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, "", data.unit);
+}
+
+std::vector<text::TokenSpan> load_token_file(const TrainOptions& options, const std::string& file,
+                                             TextData& data) {
+  load_tokenizer(options, data);
+  data.name = name_of(options.data[0]);
+  data.file.emplace(file);
   data.file->check_tokenizer(*data.tokenizer);
   data.checksum = data.file->checksum();
-  data.tokens = data.file->tokens();
-  return text::cut_documents(data.tokens, data.file->document_ends());
+  return text::cut_documents(data.file->tokens(), data.file->document_ends());
+}
+
+std::vector<text::TokenSpan> load_shards(const TrainOptions& options, const std::vector<std::string>& files,
+                                         TextData& data) {
+  load_tokenizer(options, data);
+  data.name = name_for(options, files);
+  std::vector<text::TokenSpan> documents;
+  std::string checksums = fmt::format("{}", options.token_bytes);
+  for (const std::string& file : files) {
+    data.shards.emplace_back(file, data.tokenizer->vocab_size(), options.token_bytes);
+    documents.push_back(data.shards.back().tokens());
+    checksums += " " + heed::io::file_checksum(file);
+  }
+  data.checksum = heed::io::text_checksum(checksums);
+  return documents;
+}
+
+// Documents of the one kind of source or file that the options name.
+std::vector<text::TokenSpan> load_documents(const TrainOptions& options, TextData& data) {
+  const std::vector<std::string> files = text::list_files(options.data);
+  const auto shards = std::count_if(files.begin(), files.end(), text::is_token_shard);
+  if (shards > 0 && shards == std::ssize(files)) return load_shards(options, files, data);
+  if (options.token_bytes != 0) {
+    heed::fail<heed::ValueError>("train", "--token-bytes without files of tokens", {},
+                                 "--data of .bin files without a header, or no --token-bytes");
+  }
+  if (files.size() == 1 && text::is_token_file(files[0])) return load_token_file(options, files[0], data);
+  for (const std::string& file : files) {
+    if (!text::is_token_shard(file) && !text::is_token_file(file)) continue;
+    heed::fail<heed::ValueError>(
+        "train", fmt::format("'{}' holds tokens and cannot be joined with other files", file), {},
+        "texts alone, one file of tokenize, or .bin files without a header alone");
+  }
+  return load_files(options, files, data);
+}
+
+// Of a file. Most names that are none are misspelt kinds.
+std::unique_ptr<text::Tokenizer> open_tokenizer(const std::string& name) {
+  if (fs::exists(name)) return text::load_tokenizer(name);
+  const std::string kinds[] = {"char", "byte", "bpe"};
+  const std::string nearest = nearest_name(name, kinds);
+  heed::fail<heed::ValueError>("--tokenizer",
+                               fmt::format("'{}' is no kind of tokenizer, and there is no such file", name),
+                               nearest.empty() ? "" : fmt::format("did you mean {}?", nearest),
+                               "char, byte, bpe, or the path of a tokenizer.json");
 }
 
 void check_length(const TrainOptions& options, const TextData& data) {
@@ -104,7 +159,7 @@ void check_length(const TrainOptions& options, const TextData& data) {
       fmt::format("the text '{}' is too short for a context of {}", data.name, options.context);
   if (options.split == "tail") {
     heed::fail<heed::ValueError>(
-        "train", problem, fmt::format("have {} {}s", data.tokens.size(), data.unit),
+        "train", problem, fmt::format("have {} {}s", data.token_count, data.unit),
         fmt::format("at least {}, so that the last tenth holds a window and one more",
                     10 * options.context + 1));
   }
@@ -114,8 +169,22 @@ void check_length(const TrainOptions& options, const TextData& data) {
 
 }  // namespace
 
-text::TextKind text_kind(const std::string& tokenizer) {
-  return tokenizer == "char" ? text::TextKind::utf8 : text::TextKind::bytes;
+text::TextCorpus read_text(const char* command, const std::vector<std::string>& files,
+                           const std::string& tokenizer, bool quiet) {
+  const auto kind = tokenizer == "char" ? text::TextKind::utf8 : text::TextKind::bytes;
+  text::TextCorpus corpus = text::read_corpus(files, kind);
+  if (corpus.text.empty()) {
+    heed::fail<heed::ValueError>(command, fmt::format("the text '{}' is empty", files.at(0)));
+  }
+  if (!quiet) tell_byte_order_marks(corpus.marked);
+  return corpus;
+}
+
+void tell_byte_order_marks(const std::vector<std::string>& files) {
+  if (files.empty()) return;
+  const std::size_t others = files.size() - 1;
+  warn("heed: '{}'{} with a byte-order mark, which is left out\n", files[0],
+       others == 0 ? " begins" : fmt::format(" and {} more begin", others));
 }
 
 std::unique_ptr<text::Tokenizer> make_tokenizer(const std::string& name, std::int64_t vocab_size,
@@ -125,12 +194,12 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const std::string& name, std::in
   unit = "byte";
   if (name == "byte") return std::make_unique<text::ByteTokenizer>();
   unit = "token";
-  if (name != "bpe") return text::load_tokenizer(name);
+  if (name != "bpe") return open_tokenizer(name);
   std::int64_t shown = 0;
   const auto show = [&](std::int64_t tokens, std::int64_t most) {
     if (quiet || tokens - shown < most / 10) return;
     shown = tokens;
-    fmt::print(stderr, "bpe       {} of {} tokens\n", tokens, most);
+    warn("bpe       {} of {} tokens\n", tokens, most);
   };
   return std::make_unique<text::BpeTokenizer>(
       text::train_bpe(text, {.vocab_size = vocab_size, .on_progress = show}));
@@ -138,9 +207,11 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const std::string& name, std::in
 
 TextData load_text(const TrainOptions& options) {
   TextData data;
-  const bool from_token_file = options.data.size() == 1 && text::is_token_file(options.data[0]);
-  const std::vector<text::TokenSpan> documents =
-      from_token_file ? load_token_file(options, data) : load_files(options, data);
+  const std::vector<text::TokenSpan> documents = load_documents(options, data);
+  for (const text::TokenSpan& document : documents) {
+    if (data.token_count == 0 && document.size() > 0) data.first_token = document[0];
+    data.token_count += document.size();
+  }
   data.split =
       options.split == "tail" ? text::split_tail(documents) : text::split_documents(documents, split_seed);
   check_length(options, data);

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <initializer_list>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,10 @@ bool take(const Json& value, std::vector<std::string>& member) {
   return true;
 }
 
+bool is_one_of(const std::string& name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 template <class T>
 OrderedJson to_json(const T& value) {
   return value;
@@ -73,10 +79,28 @@ OrderedJson to_json(const T& value) {
 
 }  // namespace
 
+bool applies(const TrainOptions& o, std::string_view flag) {
+  const bool has_betas = is_one_of(o.optimizer, {"adamw", "adam", "nadam", "radam"});
+  const std::pair<std::string_view, bool> conditions[] = {
+      {"--data", !o.data.empty()},
+      {"--source", o.data.empty()},
+      {"--vocab-size", o.tokenizer == "bpe"},
+      {"--token-bytes", o.token_bytes != 0},
+      {"--warmup", o.schedule != "one-cycle"},
+      {"--min-lr", !is_one_of(o.schedule, {"constant", "one-cycle"})},
+      {"--decay", o.schedule == "warmup-stable-decay"},
+      {"--beta1", has_betas},
+      {"--beta2", has_betas || o.optimizer == "rmsprop"},
+      {"--momentum", is_one_of(o.optimizer, {"sgd", "rmsprop"})}};
+  const auto found = std::find_if(std::begin(conditions), std::end(conditions),
+                                  [&](const auto& condition) { return condition.first == flag; });
+  return found == std::end(conditions) || found->second;
+}
+
 std::string settings_json(const TrainOptions& options) {
   OrderedJson settings = OrderedJson::object();
   each_field(options, [&](const char* flag, const auto& member, const char*, const char*) {
-    settings[key_of(flag)] = to_json(member);
+    if (applies(options, flag)) settings[key_of(flag)] = to_json(member);
   });
   return settings.dump(2);
 }

@@ -11,7 +11,8 @@ template <class Options, class Field>
 void each_text_field(Options& o, Field&& field) {
   const char* const data = "The text";
   field("--data", o.data, data,
-        "What to learn: files and folders of text, each file a document, or a file of tokenize");
+        "What to learn: files and folders of text, each file a document, a file of tokenize, or .bin files "
+        "of tokens");
   field("--source", o.source, data,
         "What to learn without --data: tales, or induction, documents that can be told only by copying");
   field("--split", o.split, data,
@@ -20,6 +21,8 @@ void each_text_field(Options& o, Field&& field) {
   field("--tokenizer", o.tokenizer, data,
         "What a token is: a char, a byte, a piece that bpe learns, or as a tokenizer.json says");
   field("--vocab-size", o.vocab_size, data, "Tokens that bpe may learn, the 256 bytes included");
+  field("--token-bytes", o.token_bytes, data,
+        "Bytes of a token in .bin files without a header: 2 or 4; 0: 2 for up to 65536 tokens, else 4");
   field("--threads", o.threads, run_group, "Processor threads; 0 takes all there are");
   field("--eval-every", o.eval_every, run_group,
         "Steps between looks at the validation loss; 0 looks at the end alone");

@@ -34,7 +34,9 @@ void validate_recipe(const TrainOptions& o) {
   check_name("--optimizer", o.optimizer, heed::optim::optimizer_names());
   check_name("--schedule", o.schedule, heed::optim::schedule_names());
   check_flag(o.lr > 0, "--lr", o.lr, "above 0");
-  check_flag(o.min_lr >= 0 && o.min_lr <= o.lr, "--min-lr", o.min_lr, fmt::format("from 0 to --lr {}", o.lr));
+  const double highest = applies(o, "--min-lr") ? o.lr : HUGE_VAL;
+  check_flag(o.min_lr >= 0 && o.min_lr <= highest, "--min-lr", o.min_lr,
+             fmt::format("from 0 to --lr {}", o.lr));
   check_flag(o.warmup >= 0, "--warmup", o.warmup, "0 or more");
   const bool decays = o.schedule == "warmup-stable-decay";
   const std::int64_t most = decays ? o.steps - o.warmup : INT64_MAX;
@@ -61,6 +63,8 @@ void validate(const TrainOptions& o) {
   check_name("--source", o.source, {"tales", "induction"});
   check_name("--split", o.split, {"tail", "document"});
   check_flag(o.vocab_size >= 256, "--vocab-size", o.vocab_size, "at least 256");
+  check_flag(o.token_bytes == 0 || o.token_bytes == 2 || o.token_bytes == 4, "--token-bytes", o.token_bytes,
+             "2, 4, or 0");
   check_flag(o.embd % o.heads == 0, "--embd", o.embd, fmt::format("a multiple of --heads {}", o.heads));
   check_name("--style", o.style, {"gpt", "llama"});
   check_flag(o.kv_heads == 0 || (o.kv_heads > 0 && o.heads % o.kv_heads == 0), "--kv-heads", o.kv_heads,

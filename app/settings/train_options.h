@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heed::app {
@@ -16,6 +17,7 @@ struct TrainOptions {
   std::string split = "tail";      // or document
   std::string tokenizer = "char";  // char, byte, bpe, or a tokenizer.json
   std::int64_t vocab_size = 1024;  // of bpe
+  std::int64_t token_bytes = 0;    // of a .bin file without a header; 0: as the vocabulary needs
   std::int64_t layers = 4;
   std::int64_t heads = 4;
   std::int64_t embd = 128;
@@ -56,7 +58,11 @@ struct TrainOptions {
   bool quiet = false;  // another process of the same run speaks and writes
 };
 
-/// All settings as one JSON object, keys as the flags with _ for -.
+/// Whether a setting, by its flag, changes anything, the others being what they are: a momentum does not with an
+/// optimizer that has none.
+bool applies(const TrainOptions& options, std::string_view flag);
+
+/// The settings that apply as one JSON object, keys as the flags with _ for -.
 std::string settings_json(const TrainOptions& options);
 
 /// Takes the settings of a JSON file: of --config, or with --resume those that the run was begun

@@ -1,6 +1,8 @@
 // What the program says of itself, and to words that it does not know.
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,14 +11,12 @@
 
 #include <heed/version.h>
 
+#include "examples.h"
 #include "program.h"
 
 using Catch::Contains;
 
 namespace {
-
-const std::vector<std::string> commands = {"train",    "generate", "eval",   "report", "attend",
-                                           "tokenize", "import",   "export", "verify"};
 
 // One line on standard error, status 2.
 void check_said(const Folder& folder, const std::string& arguments, const std::string& line) {
@@ -61,6 +61,40 @@ TEST_CASE("a command that lacks a word, or has one too many, says which and whos
              "heed: train: 'text.txt' is one word too many (see heed train --help)");
 }
 
+TEST_CASE("no number means that there is none: below their range, numbers are refused", "[fault-36]") {
+  const Folder folder;
+  int flags = 0;
+  for (const auto& [command, arguments] : examples(folder)) {
+    std::istringstream help(run_heed(folder, command + " --help").out);
+    for (std::string line; std::getline(help, line);) {
+      std::istringstream words(line);
+      std::string flag;
+      std::string type;
+      words >> flag >> type;
+      if (!flag.starts_with("--") || (!type.starts_with("INT") && !type.starts_with("FLOAT"))) continue;
+      CAPTURE(command, flag);
+      ++flags;
+      const std::string rest = std::regex_replace(arguments, std::regex(" " + flag + " [^ ]+"), "");
+      const Outcome outcome = run_heed(folder, command + rest + " " + flag + " -1");
+      CHECK(outcome.status == 2);
+      CHECK_THAT(outcome.err, Contains(flag + " is -1; expected"));
+    }
+  }
+  CHECK(flags > 40);
+}
+
+TEST_CASE("attend says how many layers and heads there are", "[fault-36]") {
+  const Folder folder;
+  const std::string attend = "attend" + examples(folder).at("attend");
+  for (const char* value : {"-1", "-9223372036854775808", "2", "9223372036854775807"}) {
+    check_said(folder, attend + " --head " + value,
+               "heed: attend: bad --head, --head is " + std::string(value) +
+                   "; expected 0 to 1, as the model has 2 heads");
+  }
+  check_said(folder, attend + " --layer -1",
+             "heed: attend: bad --layer, --layer is -1; expected 0 to 0, as the model has 1 layer");
+}
+
 TEST_CASE("generate says what to type in place of --model", "[fault-42]") {
   const Folder folder;
   check_said(folder, "generate --model run --tokens 3",
@@ -86,9 +120,11 @@ TEST_CASE("help names every command, and that of each the word that names its mo
   const Folder folder;
   const Outcome general = run_heed(folder, "--help");
   CHECK(general.status == 0);
-  for (const std::string& command : commands) {
+  const std::vector<std::string> names = {"train",    "generate", "eval",   "report", "attend",
+                                          "tokenize", "import",   "export", "verify"};
+  CHECK(command_names(folder) == names);
+  for (const std::string& command : names) {
     CAPTURE(command);
-    CHECK_THAT(general.out, Contains("\n  " + command + " "));
     const Outcome own = run_heed(folder, command + " --help");
     CHECK(own.status == 0);
     CHECK(own.err.empty());

@@ -2,11 +2,14 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+
+#include <heed/version.h>
 
 #include "program.h"
 
@@ -41,6 +44,7 @@ void check_page(const Folder& folder, const std::string& run) {
   const auto data = page_data(run);
   CHECK(data["attention"]["maps"].size() == 2);
   CHECK(data["settings"]["steps"] == 3);
+  CHECK_FALSE(data["settings"].contains("momentum"));  // adamw has none
   CHECK(data["run"]["curves"]["lr"].size() == 3);
   REQUIRE(data["run"]["measured"].size() == 3);
   for (const char* key : {"entropy", "saturation", "undivided_entropy", "undivided_saturation"}) {
@@ -108,6 +112,14 @@ TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSO
   }
   const std::string log = contents(fs::path(run) / "log.jsonl");
   CHECK(std::count(log.begin(), log.end(), '\n') == 5);  // the header, three steps, the evaluation at the end
+  const auto header = nlohmann::json::parse(log.substr(0, log.find('\n')));
+  CHECK(header["version"] == std::string(heed::version()));
+  CHECK(header["tokens_per_step"] == 2 * 8);
+  CHECK(header["tokens"] == 60 * 13);
+  CHECK(header["parameters"] == json["params"]);
+  const std::string date = header["date"];
+  CHECK(date.size() == std::string("2025-01-31 09:30 UTC").size());
+  CHECK(date.substr(0, 2) == "20");
   check_page(folder, run);
 
   const std::string generate = "generate '" + run + "' --prompt 'caf\u00e9' --tokens 20 --seed 3";
@@ -134,11 +146,38 @@ TEST_CASE("a run leaves a model, a log and a report, and ends with a line of JSO
   CHECK_THAT(unknown.err, Contains("'X'"));
 }
 
+TEST_CASE("a run writes over no other's model, and goes on from nothing but checkpoints", "[fault-49]") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const std::string run = folder / "run";
+  const std::string train = "train --data '" + (folder / "text.txt") + "' --out '" + run + "'" + tiny_options;
+  REQUIRE(run_heed(folder, train).status == 0);
+  const auto files = [&] {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : fs::directory_iterator(run))
+      found[entry.path().filename().string()] = contents(entry.path());
+    return found;
+  };
+  const auto before = files();
+  for (const std::string& again : {train + " --seed 2", "train --resume --out '" + run + "' --steps 5"}) {
+    CAPTURE(again);
+    const Outcome outcome = run_heed(folder, again);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err == "heed: train: '" + run +
+                             "' holds a model, model.safetensors, and no checkpoints from which to go on; "
+                             "expected another --out, or an empty folder\n");
+    CHECK(files() == before);
+  }
+  fs::remove(run + "/model.safetensors");  // such as that of another program, in several files
+  CHECK_THAT(run_heed(folder, train).err, Contains("holds a model, config.json"));
+}
+
 TEST_CASE("the same seed gives the same losses, whatever the threads") {
   const Folder folder;
   put(folder / "text.txt", sample_text());
   const auto losses = [&](const std::string& more) {
     const std::string run = folder / "run";
+    fs::remove_all(run);
     REQUIRE(run_heed(folder,
                      "train --data '" + (folder / "text.txt") + "' --out '" + run + "'" + tiny_options + more)
                 .status == 0);
@@ -163,9 +202,12 @@ TEST_CASE("tokens may be bytes, learned pieces, or what a tokenizer.json says") 
   put(folder / "text.txt", text);
   const std::string train =
       "train --data '" + (folder / "text.txt") + "'" + tiny_options + " --out '" + (folder / "run") + "'";
+  nlohmann::json config;
   const auto writes = [&](const std::string& unit) {
     const Outcome outcome =
         run_heed(folder, "generate '" + (folder / "run") + "' --prompt '\u00e9X' --tokens 9");
+    config = nlohmann::json::parse(contents(folder / "run/config.json"));
+    fs::remove_all(folder / "run");
     CHECK(outcome.status == 0);
     CHECK_THAT(outcome.out, Catch::StartsWith("\u00e9X"));
     return unit;
@@ -174,7 +216,6 @@ TEST_CASE("tokens may be bytes, learned pieces, or what a tokenizer.json says") 
   CHECK_THAT(bytes.out, Contains("bytes, 256 different ones") && Contains("nats per " + writes("byte")));
   const Outcome pieces = run_heed(folder, train + " --tokenizer bpe --vocab-size 280");
   CHECK_THAT(pieces.out, Contains("tokens, 280 different ones") && Contains("nats per " + writes("token")));
-  const auto config = nlohmann::json::parse(contents(folder / "run/config.json"));
   put(folder / "tokenizer.json", config["tokenizer"].dump());
   const Outcome again = run_heed(folder, train + " --tokenizer '" + (folder / "tokenizer.json") + "'");
   CHECK_THAT(again.out, Contains("tokens, 280 different ones"));

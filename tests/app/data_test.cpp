@@ -110,3 +110,89 @@ TEST_CASE("the induction source has a floor, in windows that begin with a docume
   CHECK_THAT(outcome.out, Contains("induction source") && Contains("floor     1.040 nats"));
   CHECK_THAT(run_heed(folder, "train --source induction --pack" + tiny_options).out, !Contains("floor"));
 }
+
+TEST_CASE("training on token shards is training on their tokens", "[fault-34]") {
+  const Folder folder;
+  const std::string text = sample_text();
+  put(folder / "text.txt", text);
+  const auto put_shard = [&](const std::string& name, const std::string& bytes, std::size_t width) {
+    std::string shard;
+    for (const char c : bytes) shard += c + std::string(width - 1, '\0');
+    put(folder / name, shard);
+    return " --data '" + (folder / name) + "'";
+  };
+  const std::string train = "train --json --tokenizer byte" + tiny_options;
+  const double loss = validation_loss(run_heed(folder, train + " --data '" + (folder / "text.txt") + "'"));
+  CHECK(validation_loss(run_heed(folder, train + put_shard("narrow.bin", text, 2))) == loss);
+  const std::string wide = put_shard("wide.bin", text, 4);
+  CHECK(validation_loss(run_heed(folder, train + wide + " --token-bytes 4")) == loss);
+  const std::string two =
+      put_shard("1.bin", text.substr(0, 300), 2) + put_shard("2.bin", text.substr(300), 2);
+  const Outcome several = run_heed(folder, train + two);
+  CHECK(validation_loss(several) == loss);
+  CHECK_THAT(several.out, Contains("text      2 files, 840 bytes"));
+
+  const auto refused = [&](const std::string& arguments, const std::string& part) {
+    CAPTURE(arguments);
+    const Outcome outcome = run_heed(folder, arguments);
+    CHECK(outcome.status == 2);
+    CHECK_THAT(outcome.err, Contains(part));
+  };
+  refused(train + wide, "wide.bin' has 0 in every second place, as tokens of 4 bytes would");
+  put(folder / "odd.bin", text + "x");
+  refused(train + " --data '" + (folder / "odd.bin") + "'", "has 841 bytes, which are no whole tokens of 2");
+  put(folder / "text.bin", text);  // 'c' and 'a' are 0x6163
+  refused(train + " --data '" + (folder / "text.bin") + "'",
+          "has token 24931 at position 0, read as numbers of 2 bytes; expected ids 0 to 255");
+  refused(train + wide + " --data '" + (folder / "text.txt") + "'", "holds tokens and cannot be joined");
+  refused(train + " --data '" + (folder / "text.txt") + "' --token-bytes 2",
+          "--token-bytes without files of tokens");
+  refused(train + wide + " --token-bytes 3", "--token-bytes is 3; expected 2, 4, or 0");
+  refused("train" + tiny_options + wide, "a token file is not text");
+}
+
+TEST_CASE("a byte-order mark is no token, and one line says so", "[fault-49]") {
+  const Folder folder;
+  put(folder / "plain.txt", sample_text());
+  put(folder / "marked.txt", "\xEF\xBB\xBF" + sample_text());
+  const auto with = [&](const std::string& command, const std::string& name) {
+    return run_heed(folder, command + " --data '" + (folder / name) + "'");
+  };
+  const std::string said =
+      "'" + (folder / "marked.txt") + "' begins with a byte-order mark, which is left out\n";
+  for (const char* tokenizer : {"char", "byte"}) {
+    const std::string train = std::string("train --json --tokenizer ") + tokenizer + tiny_options;
+    const Outcome plain = with(train, "plain.txt");
+    const Outcome marked = with(train, "marked.txt");
+    CHECK(validation_loss(marked) == validation_loss(plain));
+    CHECK_THAT(marked.err, Catch::StartsWith("heed: " + said));
+    CHECK_THAT(plain.err, !Contains("mark"));
+  }
+  const std::string tokens = folder / "tokens";
+  const Outcome made = with("tokenize --tokenizer byte --out '" + tokens + "'", "marked.txt");
+  CHECK_THAT(made.err, Contains(said));
+  CHECK_THAT(made.out, Contains("tokens    840 bytes"));
+  const std::string model = "eval '" HEED_SOURCE_DIR "/tests/fixtures/gpt2' '";
+  put(folder / "plain.txt", "to be, or not");
+  put(folder / "marked.txt", "\xEF\xBB\xBFto be, or not");
+  const Outcome marked = run_heed(folder, model + (folder / "marked.txt") + "'");
+  CHECK(marked.out == run_heed(folder, model + (folder / "plain.txt") + "'").out);
+  CHECK_THAT(marked.err, Contains(said));
+}
+
+TEST_CASE("a misspelt kind of tokenizer is told the kinds there are", "[fault-49][fault-38]") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const std::string rest = " --data '" + (folder / "text.txt") + "' --tokenizer ";
+  const std::string kinds = "; expected char, byte, bpe, or the path of a tokenizer.json\n";
+  for (const std::string command : {"train", "verify", "tokenize --out x"}) {
+    CHECK(run_heed(folder, command + rest + "word").err ==
+          "heed: --tokenizer: 'word' is no kind of tokenizer, and there is no such file" + kinds);
+    const Outcome near = run_heed(folder, command + rest + "bytes");
+    CHECK(near.status == 2);
+    CHECK(near.err ==
+          "heed: --tokenizer: 'bytes' is no kind of tokenizer, and there is no such file, did you mean "
+          "byte?" +
+              kinds);
+  }
+}

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -92,6 +94,15 @@ std::int64_t address_space() {
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 
+template <class Happened>
+bool comes(Happened&& happened) {
+  for (int tries = 0; tries < 4000; ++tries) {
+    if (happened()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
 void limit_address_space(std::int64_t bytes) {
   rlimit limit{};
   ::getrlimit(RLIMIT_AS, &limit);
@@ -101,15 +112,24 @@ void limit_address_space(std::int64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("a disk that fills up on the way costs no checkpoint that is there", "[report-42]") {
+TEST_CASE("a disk that fills up on the way costs no checkpoint that is there", "[report-42][fault-35]") {
   const Folder folder;
   put(folder / "text.txt", sample_text());
   REQUIRE(run_heed(folder, train(folder, " --steps 4 --checkpoint-every 2")).status == 0);
+  const std::string model = contents(folder / "run/model.safetensors");
   const std::string resume = "train --resume --out '" + (folder / "run") + "' --steps 8";
   // Files may grow to 8 blocks of 1 KiB: no checkpoint fits.
   const Outcome full = run_heed(folder, resume, "trap '' XFSZ; ulimit -f 8; ");
-  CHECK(full.status == 2);
-  CHECK_THAT(full.err, Contains("cannot write") && Contains("File too large"));
+  CHECK(full.status == 1);
+  for (const char* step : {"step 6", "step 8"}) {
+    CHECK_THAT(full.err, Contains("heed: " + std::string(step) + " has no checkpoint: write: cannot write"));
+  }
+  CHECK_THAT(full.err, Contains("File too large; the run goes on and tries again at the next"));
+  CHECK_THAT(full.err, Contains("heed: the model could not be written: write: cannot write") &&
+                           Contains("once there is room, heed train --resume --out " + (folder / "run") +
+                                    " goes on from the last checkpoint\n"));
+  CHECK_THAT(full.out, Contains("sample ") && Contains("nats per character") && !Contains("files  "));
+  CHECK(contents(folder / "run/model.safetensors") == model);
   for (const auto& entry : fs::recursive_directory_iterator(folder / "run")) {
     CHECK_THAT(entry.path().filename().string(), !Contains("tmp"));
   }
@@ -117,6 +137,48 @@ TEST_CASE("a disk that fills up on the way costs no checkpoint that is there", "
   CHECK(resumed.status == 0);
   CHECK_THAT(resumed.out, Contains("resume    from step 4"));
   CHECK_THAT(resumed.err, !Contains("passed over"));
+}
+
+TEST_CASE("a run that met a full disk keeps what it learned, and saves it once there is room", "[fault-35]") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const std::string said = folder / "stderr";
+  // The limit is soft, so that it can be lifted while the run goes on.
+  const std::string job = "trap '' XFSZ; ulimit -S -f 8; echo $$ >'" + (folder / "number") + "'; exec '" +
+                          HEED_BIN_DIR "/heed' " + train(folder, " --steps 100000000 --checkpoint-every 20") +
+                          " >'" + (folder / "stdout") + "' 2>'" + said + "'";
+  int status = -1;
+  std::thread runner([&] { status = std::system(job.c_str()); });
+  const bool noticed = comes([&] { return contents(said).find("has no checkpoint") != std::string::npos; }) &&
+                       comes([&] { return contents(said).find("log is tried") != std::string::npos; });
+  const int number = std::stoi(contents(folder / "number"));
+  const rlimit room = {RLIM_INFINITY, RLIM_INFINITY};
+  CHECK(::prlimit(number, RLIMIT_FSIZE, &room, nullptr) == 0);
+  const bool saved = comes([&] {
+    const fs::path checkpoints = folder / "run/checkpoints";
+    return fs::exists(checkpoints) && !fs::is_empty(checkpoints);
+  });
+  ::kill(number, SIGTERM);
+  runner.join();
+  CHECK(noticed);
+  CHECK(saved);
+  CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+  const std::string out = contents(folder / "stdout");
+  const auto at = out.find("stopped   after step ");
+  REQUIRE(at != std::string::npos);
+  const std::int64_t steps = std::stol(out.substr(at + 21));
+  CHECK_THAT(out, Catch::EndsWith("; to go on: heed train --resume --out " + (folder / "run") + "\n"));
+  // The log has the header and every step once, though lines of it had to wait.
+  std::ifstream log(folder / "run/log.jsonl");
+  std::int64_t lines = 0;
+  for (std::string line; std::getline(log, line); ++lines) {
+    CHECK_THAT(line, Catch::StartsWith("{\"step\":" + std::to_string(lines) + ","));
+  }
+  CHECK(lines == steps + 1);
+  const Outcome resumed = run_heed(
+      folder, "train --resume --out '" + (folder / "run") + "' --steps " + std::to_string(steps + 2));
+  CHECK(resumed.status == 0);
+  CHECK_THAT(resumed.out, Contains("resume    from step " + std::to_string(steps)));
 }
 
 TEST_CASE("a folder that cannot be written is refused before the first step") {

@@ -108,6 +108,7 @@ TEST_CASE("a signal saves and says where") {
     CHECK(WEXITSTATUS(status) == 128 + signal);
     const std::string out = contents(folder / "stdout");
     CHECK_THAT(out, Contains("stopped") && Contains((folder / "run/checkpoints/step-")));
+    CHECK_THAT(out, Catch::EndsWith("; to go on: heed train --resume --out " + (folder / "run") + "\n"));
     const auto at = out.find("after step ");
     REQUIRE(at != std::string::npos);
     const std::string step = std::to_string(std::stol(out.substr(at + 11)));
@@ -160,14 +161,15 @@ TEST_CASE("what cannot be resumed is refused, a broken checkpoint passed over") 
   refused(resume, "no whole checkpoint");
 }
 
-TEST_CASE("a disk that is full ends the run in order, the last checkpoint whole", "[report-42]") {
+TEST_CASE("a run goes to its end on a full disk, and says what it could not keep", "[report-42][fault-35]") {
   const Folder folder;
   put(folder / "text.txt", sample_text());
-  const std::string run = recipe(folder, "run", 1);
-  // Files may grow to 8 blocks of 1 KiB: no checkpoint fits.
+  const std::string run = with(recipe(folder, "run", 1), {{"--checkpoint-every", "80"}});
+  // Files may grow to 8 blocks of 512 bytes: no checkpoint fits, nor does the log.
   const Outcome full = run_heed(folder, run, "trap '' XFSZ; ulimit -f 8; ");
-  CHECK(full.status == 2);
-  CHECK_THAT(full.err, Contains("cannot write") && Contains("File too large"));
+  CHECK(full.status == 1);
+  CHECK_THAT(full.err, Contains("step 80 has no checkpoint") && Contains("File too large") &&
+                           Contains("the end of the log could not be written") && Contains("begins anew"));
   const Outcome resumed = run_heed(folder, "train --resume --out '" + (folder / "run") + "'");
   CHECK(resumed.status == 0);
 }
@@ -187,8 +189,8 @@ TEST_CASE("settings come from a file, flags win, and the run keeps all of them")
   CHECK(saved["lr"] == 0.5);
   CHECK(saved["optimizer"] == "sgd");
   CHECK(saved["bias"] == true);
-  CHECK(saved["beta2"] == 0.99);
-  CHECK(saved.size() == 37);
+  CHECK(saved["momentum"] == 0.9);
+  CHECK(saved.size() == 33);
   // The saved file is a config that makes the same run.
   const std::string model = contents(folder / "run/model.safetensors");
   REQUIRE(run_heed(folder,
@@ -215,6 +217,60 @@ TEST_CASE("settings come from a file, flags win, and the run keeps all of them")
     CHECK(outcome.status == 2);
     CHECK_THAT(outcome.err, Contains(part));
   }
+}
+
+TEST_CASE("the settings that a run keeps are those that change it", "[fault-49]") {
+  const Folder folder;
+  put(folder / "text.txt", sample_text());
+  const std::string run = folder / "run";
+  const auto train = [&](const std::string& flags) {
+    CAPTURE(flags);
+    fs::remove_all(run);
+    const Outcome outcome = run_heed(
+        folder, "train --data '" + (folder / "text.txt") + "' --out '" + run +
+                    "' --layers 1 --heads 2 --embd 8 --context 8 --batch 2 --steps 8 --eval-every 0" + flags);
+    CAPTURE(outcome.err);
+    REQUIRE(outcome.status == 0);
+    return contents(run + "/model.safetensors");
+  };
+  // Each value differs from the default. Those that are kept matter one by one, the others not even together.
+  const auto check = [&](const std::string& kind,
+                         const std::vector<std::pair<std::string, std::string>>& others) {
+    CAPTURE(kind);
+    const std::string given = kind + " --lr 0.01 --warmup 2 --decay 4";
+    const std::string plain = train(given);
+    const auto kept = nlohmann::json::parse(contents(run + "/run.json"));
+    std::string idle = given;
+    for (const auto& [key, value] : others) {
+      std::string flag = "--" + key;
+      std::replace(flag.begin() + 2, flag.end(), '_', '-');
+      const auto changed = [&, value = value](const std::string& flags) {
+        const bool there = flags.find(flag + " ") != std::string::npos;
+        return there ? with(flags, {{flag, value}}) : flags + " " + flag + " " + value;
+      };
+      CAPTURE(flag);
+      if (kept.contains(key)) {
+        CHECK((train(changed(given)) != plain));
+      } else {
+        idle = changed(idle);
+      }
+    }
+    CHECK((train(idle) == plain));
+  };
+  for (const char* optimizer : {"adamw", "adam", "nadam", "radam", "sgd", "rmsprop", "adagrad", "adadelta"}) {
+    check(std::string(" --optimizer ") + optimizer, {{"beta1", "0.5"},
+                                                     {"beta2", "0.5"},
+                                                     {"momentum", "0.5"},
+                                                     {"vocab_size", "300"},
+                                                     {"source", "induction"}});
+  }
+  for (const char* schedule : {"cosine", "warmup-stable-decay", "constant", "linear", "exponential", "step",
+                               "multi-step", "cosine-annealing", "cosine-restarts", "one-cycle"}) {
+    check(std::string(" --schedule ") + schedule, {{"warmup", "1"}, {"decay", "3"}, {"min_lr", "0.005"}});
+  }
+  // What is left out of run.json has its default when the run goes on: that must be no error.
+  train(" --schedule constant --lr 1e-5 --min-lr 0 --checkpoint-every 4");
+  CHECK(run_heed(folder, "train --resume --out '" + run + "'").status == 0);
 }
 
 TEST_CASE("a run stops early where the loss no longer falls") {

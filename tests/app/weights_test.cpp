@@ -66,6 +66,29 @@ TEST_CASE("what cannot be taken over or written leaves nothing behind", "[report
                 "has a config.json already");
 }
 
+TEST_CASE("a folder without weights that heed reads says how to get them", "[fault-38]") {
+  const Folder folder;
+  const std::string model = folder / "model";
+  fs::copy(fixtures + "gpt2", model);
+  fs::rename(model + "/model.safetensors", model + "/pytorch_model.bin");
+  const std::string help =
+      "' has pytorch_model.bin and no model.safetensors; heed reads no pickle; expected "
+      "safetensors; in Python, AutoModelForCausalLM.from_pretrained('";
+  for (const std::string& command :
+       {"generate" + quoted(model), "eval" + quoted(model) + quoted(model + "/config.json"),
+        "import" + quoted(model) + " --out" + quoted(folder / "out")}) {
+    check_refused(folder, command, "heed: load weights: '" + model + help + model);
+  }
+  fs::remove(model + "/pytorch_model.bin");
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935\nsize 1355256\n";
+  for (const char* name : {"model.safetensors", "tokenizer.json", "config.json"}) {
+    put(fs::path(model) / name, pointer);
+    check_refused(folder, "generate" + quoted(model),
+                  "heed: read: '" + model + "/" + name + "' is a pointer of Git LFS, not the file itself");
+  }
+}
+
 TEST_CASE("eval says loss, perplexity and bits per byte, and how they were counted") {
   const Folder folder;
   put(folder / "a.txt", std::string(100, 'a'));

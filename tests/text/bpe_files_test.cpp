@@ -146,6 +146,54 @@ TEST_CASE("a tokenizer.json that contradicts itself is refused") {
   CHECK_THROWS_AS(text::bpe_from_huggingface("["), heed::ValueError);
 }
 
+TEST_CASE("all that is wrong with a tokenizer.json is said at once", "[fault-38]") {
+  Json json = Json::parse(BpeTokenizer(example()).to_json());
+  json["normalizer"] = {{"type", "NFC"}};
+  json["pre_tokenizer"]["add_prefix_space"] = true;
+  json["decoder"]["type"] = "WordPiece";
+  json["model"]["byte_fallback"] = true;
+  json["model"]["merges"].push_back("a zzz");
+  json["model"]["merges"].push_back("a b c");
+  refused(
+      json,
+      "byte-level BPE: tokenizer.normalizer is {\"type\":\"NFC\"}; expected null; also "
+      "pre_tokenizer.add_prefix_space is true; expected false; also decoder.type is \"WordPiece\"; expected "
+      "\"ByteLevel\"; also model.byte_fallback is true; expected null or false; also a merge names 'zzz', "
+      "which "
+      "is no token; also the merge 'a b c' is not two tokens");
+  json["model"]["vocab"]["a"] = -1;
+  json["model"]["vocab"]["b"] = -2;
+  refused(json, "the id of 'a' is -1; expected 0, 1, 2 and so on; also the id of 'b' is -2");
+  // Of a file of another kind, which is wrong throughout, the first ten.
+  for (int i = 0; i < 1000; ++i) json["model"]["vocab"]["\u4e2d" + std::to_string(i)] = 7;
+  refused(json, "; and 996 more");
+}
+
+TEST_CASE("a vocab.json is a tokenizer with its merges, and without them says so", "[fault-38]") {
+  const Folder folder;
+  const fs::path vocab = folder.path / "vocab.json";
+  text::save_gpt2_files(vocab, folder.path / "merges.txt", example());
+  const std::string text = "some words\n";
+  CHECK(text::load_tokenizer(vocab)->encode(text) == BpeTokenizer(example()).encode(text));
+  fs::remove(folder.path / "merges.txt");
+  CHECK_THROWS_WITH(
+      text::load_tokenizer(vocab),
+      "load_tokenizer: '" + vocab.string() +
+          "': is the vocabulary of a tokenizer without its merges; expected merges.txt beside it, or a "
+          "tokenizer.json");
+}
+
+TEST_CASE("a pointer of Git LFS is told from the file it stands for", "[fault-38]") {
+  const Folder folder;
+  const fs::path path = folder.path / "tokenizer.json";
+  put(path, "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935\nsize 1355256\n");
+  CHECK_THROWS_WITH(
+      text::load_tokenizer(path),
+      "read: '" + path.string() +
+          "' is a pointer of Git LFS, not the file itself; expected the file, which `git lfs pull` in "
+          "its folder fetches");
+}
+
 TEST_CASE("cut and changed files are refused with their names") {
   const Folder folder;
   const fs::path path = folder.path / "tokenizer.json";

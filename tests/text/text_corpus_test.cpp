@@ -79,6 +79,24 @@ TEST_CASE("a file is UTF-8, or bytes of any kind") {
         "caf\xE9\n");
 }
 
+TEST_CASE("a byte-order mark at the start of a file is no part of its text, and elsewhere a character",
+          "[fault-49]") {
+  const Folder folder;
+  const std::string mark = "\xEF\xBB\xBF";
+  const std::vector<std::string> files = {folder.put("marked", mark + "one"), folder.put("plain", "two"),
+                                          folder.put("twice", mark + mark + "x" + mark),
+                                          folder.put("alone", mark), folder.put("torn", "\xEF\xBB")};
+  const text::TextCorpus corpus = text::read_corpus(files, text::TextKind::bytes);
+  CHECK(corpus.document(0) == "one");
+  CHECK(corpus.document(1) == "two");
+  CHECK(corpus.document(2) == mark + "x" + mark);
+  CHECK(corpus.document(3).empty());
+  CHECK(corpus.document(4) == "\xEF\xBB");
+  CHECK(corpus.marked == std::vector<std::string>{files[0], files[2], files[3]});
+  const std::vector<std::string> bad = {folder.put("bad", mark + "caf\xE9\n")};
+  CHECK_THROWS_WITH(text::read_corpus(bad, text::TextKind::utf8), Contains("0xE9 at offset 6"));
+}
+
 TEST_CASE("the tail of a text validates") {
   Ids ids(25);
   std::iota(ids.begin(), ids.end(), 0);

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -5,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <heed/core/error.h>
@@ -216,6 +218,25 @@ TEST_CASE("what cannot be saved leaves what was there", "[report-42]") {
   put(folder.path / "file", "x");
   CHECK_THROWS_WITH(CheckpointFolder(folder.path / "file" / "run").save(example(1)), Contains("cannot make"));
   CHECK_THROWS_AS(CheckpointFolder(folder.path, 0), heed::ValueError);
+}
+
+TEST_CASE("a checkpoint that a full disk cuts short takes no room from the next", "[fault-35]") {
+  const Folder folder;
+  CheckpointFolder checkpoints(folder.path);
+  checkpoints.save(example(1));
+  Checkpoint large = example(2);  // its JSON file is larger than its tensors
+  large.config = "{\"note\": \"" + std::string(1 << 16, 'x') + "\"}";
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full = {1 << 14, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  CHECK_THROWS_WITH(checkpoints.save(large), Contains("step-00000002.json") && Contains("File too large"));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(names(folder.path) == std::vector<std::string>{"step-00000001.json", "step-00000001.safetensors"});
+  checkpoints.save(large);
+  CHECK(checkpoints.latest()->step == 2);
 }
 
 TEST_CASE("buffers come back from a checkpoint and a clone, and no average takes them") {

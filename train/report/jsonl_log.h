@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,7 +19,8 @@ struct LogField {
 std::string to_json_line(const std::vector<LogField>& fields);
 
 /// Appends JSON objects to a file, one on each line. A line is passed to the system as a whole, so a
-/// program that is killed leaves only whole lines.
+/// program that is killed leaves only whole lines. What a full disk did not take is cut off again and kept
+/// in memory, and written before the next line.
 /// Throws    IoError naming the path and the system's reason.
 class JsonlLog {
  public:
@@ -31,9 +31,13 @@ class JsonlLog {
 
   void write(const std::vector<LogField>& fields);
 
+  /// Writes what an earlier write() could not.
+  void catch_up();
+
  private:
   std::string path_;
-  std::FILE* file_ = nullptr;
+  int number_;
+  std::string pending_;  // lines that are not in the file yet
 };
 
 }  // namespace heed::train::report

@@ -120,25 +120,28 @@ void Progress::resume() { last_step_time_ += options_.clock() - paused_at_; }
 
 void Progress::end_line() {
   if (!line_open_) return;
-  std::fputc('\n', options_.output);
-  std::fflush(options_.output);
+  show("\n");
   line_open_ = false;
+}
+
+// What standard error does not take is lost: a run does not end for want of a place to show itself.
+void Progress::show(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), options_.output);
+  std::fflush(options_.output);
 }
 
 void Progress::show_live() {
   // Return to the start of the line, write, and erase the rest of the former line. The last column stays
   // free: with a cursor behind it, terminals differ in what they erase.
   const std::size_t width = terminal_columns(options_.output).value_or(SIZE_MAX) - 1;
-  fmt::print(options_.output, "\r{}\x1b[K", progress_line(state_, width));
-  std::fflush(options_.output);
+  show("\r" + progress_line(state_, width) + "\x1b[K");
   line_open_ = true;
   last_shown_ = options_.clock();
 }
 
 void Progress::show_plain() {
   if (options_.output == nullptr) return;
-  fmt::print(options_.output, "{}\n", progress_line(state_));
-  std::fflush(options_.output);
+  show(progress_line(state_) + "\n");
   last_shown_ = options_.clock();
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace heed::train::report {
 
@@ -69,6 +70,7 @@ class Progress {
   const ProgressState& state() const { return state_; }
 
  private:
+  void show(std::string_view text);
   void show_live();
   void show_plain();
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <heed/core/error.h>
@@ -43,6 +45,40 @@ TEST_CASE("lines are appended and there at once") {
   }
   JsonlLog(path).write({{"step", std::int64_t{3}}});
   CHECK(contents() == "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+  fs::remove(path);
+}
+
+TEST_CASE("lines that a full disk did not take wait, and the file has whole lines alone", "[fault-35]") {
+  const fs::path path = fs::temp_directory_path() / ("heed_jsonl_log_test_" + std::to_string(::getpid()));
+  fs::remove(path);
+  const auto contents = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full = {25, before.rlim_max};  // two lines and a half
+  JsonlLog log(path);
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  int refused = 0;
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    try {
+      log.write({{"step", step}});
+    } catch (const heed::IoError&) {
+      ++refused;
+    }
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(refused == 2);
+  const std::string two = "{\"step\":1}\n{\"step\":2}\n";
+  CHECK(contents() == two);
+  log.catch_up();
+  CHECK(contents() == two + "{\"step\":3}\n{\"step\":4}\n");
+  log.catch_up();
+  log.write({{"step", std::int64_t{5}}});
+  CHECK(contents() == two + "{\"step\":3}\n{\"step\":4}\n{\"step\":5}\n");
   fs::remove(path);
 }
 
