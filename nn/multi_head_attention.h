@@ -89,8 +89,8 @@ class MultiHeadAttention final : public Module {
   /// first counts[b] tokens of sample b are taken, and later rows of y mean nothing. The mask, such as ALiBi,
   /// is joined to causality, with the positions of the cache.
   /// Throws    what KVCache::append throws (the cache is full, or gradients are on), ValueError (training
-  ///           mode; kdim or vdim that differ from embed_dim; a mask with another query_start). The cache is
-  ///           unchanged then.
+  ///           mode; kdim or vdim that differ from embed_dim; a mask with another query_start than the
+  ///           cache's). The cache is unchanged then.
   Tensor decode(const Tensor& x, KVCache& cache, std::span<const std::int64_t> counts = {},
                 const AttentionMask& mask = {}) const;
 
