@@ -90,20 +90,21 @@ Tensor SafetensorsFile::load(const std::string& name) const {
   }
 }
 
-std::vector<std::pair<std::string, Tensor>> SafetensorsFile::load_all() const {
+std::vector<std::pair<std::string, Tensor>> load_safetensors(const std::string& path) {
+  const SafetensorsFile file(path);
   std::vector<std::pair<std::string, Tensor>> tensors;
-  for (const auto& entry : entries_) tensors.emplace_back(entry.first, load(entry.first));
+  for (const auto& entry : file.entries()) tensors.emplace_back(entry.first, file.load(entry.first));
   return tensors;
 }
 
-void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
+void save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                      const std::map<std::string, std::string>& metadata) {
   std::set<std::string_view> names;
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& named : tensors) {
-    check_defined("write_safetensors", named.first, named.second);
+    check_defined("save_safetensors", named.first, named.second);
     if (!names.insert(named.first).second || named.first == "__metadata__") {
-      fail<ValueError>("write_safetensors", "a name is reserved or given twice",
+      fail<ValueError>("save_safetensors", "a name is reserved or given twice",
                        fmt::format("'{}'", named.first));
     }
     order.push_back(&named);
@@ -124,7 +125,7 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
   try {
     json = format_safetensors_header(header);
   } catch (const HeaderProblem& problem) {
-    fail<ValueError>("write_safetensors", problem.what());
+    fail<ValueError>("save_safetensors", problem.what());
   }
   AtomicFile file(path);
   const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{json.size()});

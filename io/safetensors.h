@@ -36,9 +36,6 @@ class SafetensorsFile {
   /// Throws    IoError (no tensor of this name, a BOOL other than 0 and 1, a U64 beyond i64).
   Tensor load(const std::string& name) const;
 
-  /// All tensors, ordered by name.
-  std::vector<std::pair<std::string, Tensor>> load_all() const;
-
  private:
   std::string path_;
   MemoryMap file_;
@@ -46,10 +43,14 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
+/// All tensors of a file, ordered by name; SafetensorsFile reads one at a time, and the metadata.
+/// Throws    IoError as SafetensorsFile and its load do.
+std::vector<std::pair<std::string, Tensor>> load_safetensors(const std::string& path);
+
 /// Writes tensors under their names, whole or not at all: the elements in row-major order, whatever the
 /// strides are. Equal content gives equal bytes. Data are aligned to their element size.
 /// Throws    ValueError (a name given twice, the name `__metadata__`, text that is not UTF-8), IoError.
-void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+void save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
+                      const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace heed::io

@@ -73,7 +73,7 @@ void save_language_model(const std::string& folder_name, const nn::CausalLM& mod
   const Json config = {{"format", format_name},
                        {"model", Json::parse(model_config_to_json(model.options()))},
                        {"tokenizer", Json::parse(tokenizer.to_json())}};
-  io::write_safetensors(folder / "model.safetensors", model.state_dict(), {{"format", format_name}});
+  io::save_safetensors(folder / "model.safetensors", model.state_dict(), {{"format", format_name}});
   io::write_file(folder / "config.json", config.dump(2) + "\n");
 }
 

@@ -180,14 +180,14 @@ void write_weight_files(const std::string& folder_name,
     total += bytes;
   }
   if (shards.size() == 1) {
-    io::write_safetensors(folder / single_file, tensors, metadata);
+    io::save_safetensors(folder / single_file, tensors, metadata);
     return;
   }
   Json map = Json::object();
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const std::string name = fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
     for (const auto& named : shards[i]) map[named.first] = name;
-    io::write_safetensors(folder / name, shards[i], metadata);
+    io::save_safetensors(folder / name, shards[i], metadata);
   }
   const Json index = {{"metadata", {{"total_size", total}}}, {"weight_map", map}};
   io::write_file(folder / index_file, index.dump(2) + "\n");

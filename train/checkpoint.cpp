@@ -70,7 +70,7 @@ nn::NamedTensors load_tensors(const std::string& path, const Json& record) {
   if (io::file_checksum(file) != record.at("checksum").get<std::string>()) {
     fail_loading(file, "its checksum does not fit");
   }
-  return io::SafetensorsFile(file).load_all();
+  return io::load_safetensors(file);
 }
 
 // The content of a checkpoint's JSON file.
@@ -150,7 +150,7 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint) {
   const fs::path tensors = fs::path(folder_) / unused_name(folder_, stem);
   std::string path = fs::path(folder_) / (stem + ".json");
   try {
-    io::write_safetensors(tensors, checkpoint.tensors, {{"format", format_name}});
+    io::save_safetensors(tensors, checkpoint.tensors, {{"format", format_name}});
     io::write_file(path, record_of(checkpoint, config, tensors));
   } catch (...) {
     // On a full disk they would take the room of the next checkpoint.

@@ -67,18 +67,18 @@ text::BpeVocabulary small_vocabulary() {
 }
 
 std::string safetensors_seed(const fs::path& folder) {
-  io::write_safetensors(folder / "seed",
-                        {{"a", tensor({1.f, 2.f, 3.f}, {3, 1})},
-                         {"b.c", zeros({2}, DType::i64)},
-                         {"flag", ones({3}, DType::boolean)},
-                         {"none", zeros({0, 4})}},
-                        {{"format", "pt"}});
+  io::save_safetensors(folder / "seed",
+                       {{"a", tensor({1.f, 2.f, 3.f}, {3, 1})},
+                        {"b.c", zeros({2}, DType::i64)},
+                        {"flag", ones({3}, DType::boolean)},
+                        {"none", zeros({0, 4})}},
+                       {{"format", "pt"}});
   return io::read_file(folder / "seed");
 }
 
 void read_safetensors(const fs::path& file) {
   const io::SafetensorsFile opened(file);
-  for (const auto& [name, value] : opened.load_all()) {
+  for (const auto& [name, value] : io::load_safetensors(file)) {
     expect(value.shape() == opened.entries().at(name).shape, "a tensor of another shape was taken");
   }
 }

@@ -135,7 +135,7 @@ TEST_CASE("tensors that do not fit are all listed") {
   heed::nn::NamedTensors state = saved.model.state_dict();
   state.pop_back();
   state.emplace_back("extra", heed::scalar(1.f));
-  heed::io::write_safetensors(saved.folder / "model.safetensors", state);
+  heed::io::save_safetensors(saved.folder / "model.safetensors", state);
   CHECK_THAT(saved.refusal(),
              Contains("'norm.weight' is missing") && Contains("'extra', F32[], is not in the model"));
 }

@@ -196,14 +196,14 @@ TEST_CASE("every option that a format knows survives it") {
 TEST_CASE("what does not fit is refused whole, and every problem named", "[report-41][report-38]") {
   const Folder folder;
   const fs::path gpt2 = folder.copy("gpt2");
-  heed::nn::NamedTensors tensors = heed::io::SafetensorsFile(gpt2 / "model.safetensors").load_all();
+  heed::nn::NamedTensors tensors = heed::io::load_safetensors(gpt2 / "model.safetensors");
   for (auto& [name, value] : tensors) {
     if (name == "transformer.h.0.attn.c_attn.weight") value = heed::zeros({96, 32});  // as Linear has it
     if (name == "transformer.h.1.ln_1.bias") value = heed::zeros({1});
     if (name == "transformer.wpe.weight") value = heed::zeros({64, 32}, heed::DType::f64);
     if (name == "transformer.ln_f.weight") name = "transformer.ln_f.gain";
   }
-  heed::io::write_safetensors(gpt2 / "model.safetensors", tensors);
+  heed::io::save_safetensors(gpt2 / "model.safetensors", tensors);
   const std::string problems = refusal(gpt2);
   for (const char* problem :
        {"'transformer.h.0.attn.c_attn.weight' is F32[96, 32], the model has F32[32, 96]",
@@ -279,7 +279,7 @@ TEST_CASE("old files: no prefix, masks saved with the weights, a tied head by it
   const fs::path gpt2 = folder.copy("gpt2");
   const fs::path file = gpt2 / "model.safetensors";
   const auto expected = logits_of(load_pretrained(gpt2));
-  heed::nn::NamedTensors tensors = heed::io::SafetensorsFile(file).load_all();
+  heed::nn::NamedTensors tensors = heed::io::load_safetensors(file);
   Tensor tokens;
   for (auto& [name, value] : tensors) {
     name.erase(0, std::string("transformer.").size());
@@ -288,10 +288,10 @@ TEST_CASE("old files: no prefix, masks saved with the weights, a tied head by it
   tensors.emplace_back("h.0.attn.bias", heed::ones({1, 1, 64, 64}));
   tensors.emplace_back("h.0.attn.masked_bias", heed::scalar(-1e4f));
   tensors.emplace_back("lm_head.weight", tokens);
-  heed::io::write_safetensors(file, tensors);
+  heed::io::save_safetensors(file, tensors);
   CHECK(logits_of(load_pretrained(gpt2)) == expected);
   tensors.back().second = heed::zeros(tokens.shape());
-  heed::io::write_safetensors(file, tensors);
+  heed::io::save_safetensors(file, tensors);
   CHECK_THAT(refusal(gpt2), Contains("'lm_head.weight' differs from 'wte.weight', to which it is tied"));
 }
 
