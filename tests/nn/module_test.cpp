@@ -1,3 +1,4 @@
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,41 @@ class Tied final : public heed::nn::Module {
 
  protected:
   HEED_MEMBERS(first, second, gain)
+};
+
+struct StrangersError : heed::Error {
+  using heed::Error::Error;
+};
+
+// Goes wrong in the way it is told to.
+class Faulty final : public heed::nn::Module {
+ public:
+  explicit Faulty(Generator& generator) : Module("Faulty"), attention({3, 2}, generator) {}
+  Tensor operator()(const Tensor& x, int way) const {
+    const heed::Scope scope = enter();
+    if (way == 1) throw StrangersError("a model of one's own objects");
+    if (way == 2) throw std::out_of_range("not of heed");
+    return attention(x);
+  }
+  Linear attention;
+
+ protected:
+  HEED_MEMBERS(attention)
+};
+
+class Outer final : public heed::nn::Module {
+ public:
+  explicit Outer(Generator& generator) : Module("Outer") {
+    for (int i = 0; i < 4; ++i) blocks.emplace_back(generator);
+  }
+  Tensor operator()(const Tensor& x, int way) const {
+    const heed::Scope scope = enter();
+    return blocks[3](x, way);
+  }
+  std::vector<Faulty> blocks;
+
+ protected:
+  HEED_MEMBERS(blocks)
 };
 
 std::vector<std::string> names(const NamedTensors& tensors) {
@@ -206,4 +242,39 @@ TEST_CASE("errors and nodes carry the path of the module") {
   CHECK(y.impl()->node->scope() != nullptr);
   CHECK(y.impl()->node->scope()->path() == "MLP.down");
   CHECK(module.up.name() == "up");
+}
+
+TEST_CASE("an error says in which module it happened, whoever threw it", "[fault-46]") {
+  Generator generator(1);
+  const Outer model(generator);
+  const auto error_of = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const heed::Error& error) {
+      CHECK_THAT(error.what(), Catch::EndsWith(" (in module " + error.module() + ")"));
+      return error.module();
+    }
+    return "no error";
+  };
+  CHECK(error_of([&] { model(heed::zeros({2, 5}), 0); }) == "Outer.blocks.3.attention");
+  CHECK_THROWS_AS(model(heed::zeros({2, 5}), 0), heed::ShapeError);
+  CHECK_THROWS_MATCHES(model(heed::zeros({2, 3}), 1), StrangersError,
+                       Catch::Message("a model of one's own objects (in module Outer.blocks.3)"));
+  CHECK_THROWS_MATCHES(model(heed::zeros({2, 3}), 2), std::out_of_range, Catch::Message("not of heed"));
+  CHECK(heed::ValueError("outside").module().empty());
+}
+
+TEST_CASE("an error in backward says in which module the operation stood", "[fault-46]") {
+  Generator generator(1);
+  const Outer model(generator);
+  Tensor x = heed::ones({2, 3});
+  const Tensor y = heed::sum(model(x, 0));
+  x.fill_(2);
+  try {
+    heed::backward(y);
+    FAIL("the overwritten operand was taken");
+  } catch (const heed::GradError& error) {
+    CHECK_THAT(error.what(), Contains("overwritten before backward"));
+    CHECK(error.module() == "Outer.blocks.3.attention");
+  }
 }
