@@ -1,7 +1,10 @@
+#include <cmath>
 #include <functional>
+#include <type_traits>
 
 #include <heed/core/arguments.h>
 #include <heed/core/grad_mode.h>
+#include <heed/ops/any_all.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/elementwise.h>
 
@@ -27,7 +30,49 @@ Tensor logical(const char* op, const Tensor& a, const Tensor& b, F f) {
   return detail::map_binary<bool, bool>(x.a, x.b, [&](bool u, bool v) { return static_cast<bool>(f(u, v)); });
 }
 
+template <class Test>
+Tensor classify(const char* op, const Tensor& x, bool of_integers, Test test) {
+  check_defined(op, "x", x);
+  return visit_dtype(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    return detail::map_unary<T>(x, [&](T v) {
+      if constexpr (std::is_floating_point_v<T>) return static_cast<bool>(test(v));
+      return of_integers;
+    });
+  });
+}
+
+Tensor close(const char* op, const Tensor& a, const Tensor& b, const Closeness& closeness) {
+  const auto [rtol, atol, equal_nan] = closeness;
+  check_value(rtol >= 0, op, "rtol", rtol, "0 or more");
+  check_value(atol >= 0, op, "atol", atol, "0 or more");
+  return compare(op, a, b, false, [&]<class T>(T u, T v) {
+    if (u == v) return true;
+    const auto x = static_cast<double>(u);
+    const auto y = static_cast<double>(v);
+    if (std::isnan(x) || std::isnan(y)) return equal_nan && std::isnan(x) && std::isnan(y);
+    const double bound = atol + rtol * std::fabs(y);
+    return bound > 0 && std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) <= bound;
+  });
+}
+
 }  // namespace
+
+Tensor isnan(const Tensor& x) {
+  return classify("isnan", x, false, [](auto v) { return std::isnan(v); });
+}
+Tensor isinf(const Tensor& x) {
+  return classify("isinf", x, false, [](auto v) { return std::isinf(v); });
+}
+Tensor isfinite(const Tensor& x) {
+  return classify("isfinite", x, true, [](auto v) { return std::isfinite(v); });
+}
+
+Tensor isclose(const Tensor& a, const Tensor& b, const Closeness& closeness) {
+  return close("isclose", a, b, closeness);
+}
+bool allclose(const Tensor& a, const Tensor& b, const Closeness& closeness) {
+  return all(close("allclose", a, b, closeness)).item<bool>();
+}
 
 Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", a, b, false, std::equal_to<>()); }
 Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", a, b, false, std::not_equal_to<>()); }
