@@ -14,7 +14,7 @@ struct AdadeltaOptions {
 /// Steps in units of the parameter (Zeiler, 2012). With gradient g (decay included):
 ///   v ← ρ v + (1−ρ) g²,   d = g √(s + ε) / √(v + ε),   s ← ρ s + (1−ρ) d²,   θ ← θ − lr d.
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
-///           is no leaf requiring grad).
+///           is no leaf).
 class Adadelta : public Optimizer {
  public:
   explicit Adadelta(nn::NamedTensors parameters, const AdadeltaOptions& options = {});

@@ -16,7 +16,7 @@ struct AdagradOptions {
 /// included), t from 1:
 ///   s ← s + g²,   θ ← θ − lr / (1 + (t−1) lr_decay) · g / (√s + ε).
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
-///           is no leaf requiring grad).
+///           is no leaf).
 class Adagrad : public Optimizer {
  public:
   explicit Adagrad(nn::NamedTensors parameters, const AdagradOptions& options = {});

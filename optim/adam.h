@@ -22,7 +22,7 @@ struct AdamOptions {
 /// AMSGrad puts the greatest v so far in the place of v. Decoupled decay is AdamW's, θ ← θ (1 − lr λ) first.
 /// State     first_moment m, second_moment v, and greatest_moment with amsgrad.
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
-///           is no leaf requiring grad).
+///           is no leaf).
 class Adam : public Optimizer {
  public:
   explicit Adam(nn::NamedTensors parameters, const AdamOptions& options = {});

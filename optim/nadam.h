@@ -17,7 +17,7 @@ struct NAdamOptions {
 ///   μ_t = β1 (1 − ½ · 0.96^(t ψ)),   P_t = μ_1 ⋯ μ_t,   m and v as in Adam,
 ///   θ ← θ − lr (g (1 − μ_t) / (1 − P_t) + m μ_{t+1} / (1 − P_{t+1})) / (√(v / (1−β2ᵗ)) + ε).
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
-///           is no leaf requiring grad).
+///           is no leaf).
 class NAdam : public Optimizer {
  public:
   explicit NAdam(nn::NamedTensors parameters, const NAdamOptions& options = {});

@@ -19,9 +19,8 @@ Optimizer::Optimizer(std::string name, nn::NamedTensors parameters, double lr, s
   std::unordered_set<const TensorImpl*> seen;
   for (const auto& [path, parameter] : parameters_) {
     check_floating(name_, path, parameter);
-    if (!parameter.requires_grad() || !parameter.is_leaf()) {
-      fail<GradError>(name_, "a parameter is no leaf that requires grad", path);
-    }
+    if (!parameter.is_leaf())
+      fail<GradError>(name_, "a parameter is the result of an operation", path, "a leaf");
     if (!seen.insert(parameter.impl()).second) fail<ValueError>(name_, "a parameter is given twice", path);
   }
 }
@@ -52,7 +51,9 @@ void Optimizer::prepare(State& state, const Tensor& parameter) const {
 }
 
 void Optimizer::zero_grad() {
-  for (auto& [path, parameter] : parameters_) parameter.zero_grad();
+  for (auto& [path, parameter] : parameters_) {
+    if (parameter.requires_grad()) parameter.zero_grad();
+  }
 }
 
 void Optimizer::decay_matrices_only() {

@@ -11,7 +11,9 @@
 namespace heed::optim {
 
 /// Base of the optimizers: it owns the list of parameters and, for each, the tensors of state that the rule
-/// keeps. A parameter without a gradient is skipped, its decay and its step count too.
+/// keeps. A parameter without a gradient is skipped, its decay and its step count too; so is one that is
+/// frozen, `set_requires_grad(false)`, before the first step or after some: its value and state stay, and go
+/// on from there when it is trained again.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -54,8 +56,8 @@ class Optimizer {
     double decay(double weight_decay) const { return decays ? weight_decay : 0; }
   };
 
-  /// Throws    ValueError (a parameter given twice, lr < 0), GradError (a parameter that is no leaf
-  ///           requiring grad), DTypeError.
+  /// Throws    DTypeError, ValueError (a parameter given twice, lr < 0), GradError (a parameter that is the
+  ///           result of an operation).
   Optimizer(std::string name, nn::NamedTensors parameters, double lr, std::vector<Slot> slots);
 
  private:

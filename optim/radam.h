@@ -17,7 +17,7 @@ struct RAdamOptions {
 ///   θ ← θ − lr (m / (1−β1ᵗ)) · R_t √(1−β2ᵗ) / (√v + ε)   where ρ_t > 5,
 ///   R_t² = (ρ_t − 4)(ρ_t − 2) ρ_∞ / ((ρ_∞ − 4)(ρ_∞ − 2) ρ_t);   θ ← θ − lr m / (1−β1ᵗ)   elsewhere.
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
-///           is no leaf requiring grad).
+///           is no leaf).
 class RAdam : public Optimizer {
  public:
   explicit RAdam(nn::NamedTensors parameters, const RAdamOptions& options = {});

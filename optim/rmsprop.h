@@ -18,7 +18,7 @@ struct RMSpropOptions {
 /// centered: v is the running variance, kept as v ← α (v + (1−α) (g − a)²), then a ← α a + (1−α) g. It is the
 /// mean of squares less a² without their cancellation, and never negative.
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
-///           is no leaf requiring grad).
+///           is no leaf).
 class RMSprop : public Optimizer {
  public:
   explicit RMSprop(nn::NamedTensors parameters, const RMSpropOptions& options = {});

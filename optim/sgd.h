@@ -17,7 +17,7 @@ struct SGDOptions {
 /// Nesterov's form steps along g + μ u instead. Without momentum θ ← θ − lr g.
 /// Throws    ValueError (an option
 /// outside its range, Nesterov without momentum or with dampening, a parameter given twice), GradError (a
-/// parameter that is no leaf requiring grad).
+/// parameter that is no leaf).
 class SGD : public Optimizer {
  public:
   explicit SGD(nn::NamedTensors parameters, const SGDOptions& options = {});

@@ -8,6 +8,7 @@
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
+#include <heed/ops/compare.h>
 #include <heed/optim/adadelta.h>
 #include <heed/optim/adagrad.h>
 #include <heed/optim/adam.h>
@@ -92,6 +93,46 @@ TEST_CASE("a fresh optimizer with the state of another goes on bit for bit") {
     REQUIRE(now.size() == state.size());
     CHECK(now.back().second.item<std::int64_t>() == 12);
     CHECK(state.back().second.item<std::int64_t>() == 7);
+  }
+}
+
+TEST_CASE("every optimizer leaves frozen parameters alone, and goes on where they are trained again",
+          "[fault-47]") {
+  for (const auto& [name, make] : all_rules) {
+    CAPTURE(name);
+    Weights weights(1);
+    Weights alone(1);
+    weights.idle.set_requires_grad(false);  // frozen from the start, decay or not
+    const auto optimizer = make(weights.named());
+    const auto other = make(alone.named());
+    weights.run(*optimizer, 0, 3);
+    alone.run(*other, 0, 3);
+    optimizer->zero_grad();
+
+    weights.gain.set_requires_grad(false);  // frozen after three steps
+    const auto value = weights.gain.to_vector<double>();
+    const NamedTensors state = copies(optimizer->state_dict());
+    for (int step = 3; step < 5; ++step) {
+      heed::Generator random(100, static_cast<std::uint64_t>(step));
+      weights.matrix.set_grad(heed::randn({3, 5}, random));
+      optimizer->step();
+      optimizer->zero_grad();
+    }
+    CHECK(weights.gain.to_vector<double>() == value);
+    CHECK(weights.idle.to_vector<float>() == Weights(1).idle.to_vector<float>());
+    const NamedTensors now = optimizer->state_dict();
+    REQUIRE(now.size() == state.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (!now[i].first.starts_with("gain.")) continue;
+      CAPTURE(now[i].first);
+      CHECK(heed::allclose(now[i].second, state[i].second, {.rtol = 0, .atol = 0}));
+    }
+
+    // Trained again, it takes the steps that one takes which was never frozen.
+    weights.gain.set_requires_grad();
+    weights.run(*optimizer, 3, 6);
+    alone.run(*other, 3, 6);
+    CHECK(weights.gain.to_vector<double>() == alone.gain.to_vector<double>());
   }
 }
 
