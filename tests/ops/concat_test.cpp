@@ -108,7 +108,7 @@ const Registration registration(
               concat({zeros({2}), zeros({2}, DType::f64)});
             },
             "concat: dtypes differ, tensors[0] is f32[2] and tensors[1] is f64[2]; expected one dtype (use "
-            "cast)"),
+            "cast; 1.0f is f32)"),
         throws<ShapeError>(
             "stack", "shapes",
             [] {
