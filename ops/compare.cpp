@@ -42,7 +42,9 @@ Tensor classify(const char* op, const Tensor& x, bool of_integers, Test test) {
 }
 
 Tensor close(const char* op, const Tensor& a, const Tensor& b, const Closeness& closeness) {
-  const auto [rtol, atol, equal_nan] = closeness;
+  const double rtol = closeness.rtol;
+  const double atol = closeness.atol;
+  const bool equal_nan = closeness.equal_nan;
   check_value(rtol >= 0, op, "rtol", rtol, "0 or more");
   check_value(atol >= 0, op, "atol", atol, "0 or more");
   return compare(op, a, b, false, [&]<class T>(T u, T v) {
