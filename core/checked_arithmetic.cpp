@@ -22,22 +22,10 @@ std::int64_t checked_add(std::string_view op, std::string_view what, std::int64_
   return sum;
 }
 
-std::int64_t checked_sub(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b) {
-  std::int64_t difference = 0;
-  if (__builtin_sub_overflow(a, b, &difference)) fail_overflow(op, what, a, '-', b);
-  return difference;
-}
-
 std::int64_t checked_mul(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) fail_overflow(op, what, a, '*', b);
   return product;
-}
-
-std::int64_t saturating_add(std::int64_t a, std::int64_t b) noexcept {
-  std::int64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return b < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
 std::int64_t saturating_sub(std::int64_t a, std::int64_t b) noexcept {

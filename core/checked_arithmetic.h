@@ -8,13 +8,11 @@ namespace heed {
 
 // Sums and products of sizes, positions and counts that a caller gave: any 64-bit number may come.
 
-/// a + b, a − b or a · b; ShapeError that names `op` and `what` where that is beyond 64 bits.
+/// a + b or a · b; ShapeError that names `op` and `what` where that is beyond 64 bits.
 std::int64_t checked_add(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b);
-std::int64_t checked_sub(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b);
 std::int64_t checked_mul(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b);
 
-/// a + b or a − b, or the last number of 64 bits on its side: for bounds, where beyond the end is beyond it.
-std::int64_t saturating_add(std::int64_t a, std::int64_t b) noexcept;
+/// a − b, or the last number of 64 bits on its side: for bounds, where beyond the end is beyond it.
 std::int64_t saturating_sub(std::int64_t a, std::int64_t b) noexcept;
 
 /// A floating number as an integer: the fraction is dropped, what lies beyond an end becomes it, NaN 0.
