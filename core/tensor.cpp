@@ -136,7 +136,7 @@ T Tensor::item() const {
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {
-  check_defined("to_vector", "tensor", *this);
+  of("to_vector");
   std::vector<T> result;
   visit_as<T>("to_vector", *this, [&]<class From>(std::type_identity<From>) {
     const From* from = data<From>() - offset();

@@ -204,7 +204,7 @@ TEST_CASE("whatever an undefined tensor is asked names the call", "[tensor][faul
   require_named("mutable_data", [&] { none.mutable_data<float>(); });
   require_named("fill_", [&] { none.fill_(1); });
   require_named("item", [&] { none.item<float>(); });
-  require_named("data", [&] { none.to_vector<float>(); });
+  require_named("to_vector", [&] { none.to_vector<float>(); });
   require_named("set_requires_grad", [&] { none.set_requires_grad(); });
   require_named("set_grad", [&] { none.set_grad({}); });
   require_named("set_grad", [&] { none.zero_grad(); });
