@@ -62,6 +62,8 @@ int guarded(const World* world, Body&& body) {
     return complain(world, std::string("training stopped: ") + error.what(), exit_failure);
   } catch (const heed::Error& error) {
     return complain(world, error.what(), exit_bad_input);
+  } catch (const heed::OutOfMemory& error) {
+    return complain(world, std::string("not enough memory: ") + error.what(), exit_bad_input);
   } catch (const std::bad_alloc&) {
     return complain(world, "not enough memory for a model of this size", exit_bad_input);
   } catch (const std::exception& error) {

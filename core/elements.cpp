@@ -1,5 +1,9 @@
+#include <new>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include <heed/core/allocator.h>
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
@@ -36,6 +40,16 @@ void add_elements(const Tensor& a, const Tensor& b, Tensor& y) {
   });
 }
 
+Ref<Storage> allocate(std::size_t bytes, const Shape& shape, DType dtype) {
+  try {
+    return Storage::allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory(error_message(
+        "empty", "out of memory", fmt::format("{}{} takes {} bytes", name_of(dtype), shape.str(), bytes),
+        fmt::format("room beside the {} bytes of tensors in use", memory_stats().live)));
+  }
+}
+
 }  // namespace
 
 std::size_t byte_count(std::string_view op, const View& view, DType dtype) {
@@ -52,7 +66,7 @@ Tensor empty(const Shape& shape, DType dtype) {
   if (dtype == DType::bf16)
     fail<DTypeError>("empty", "dtype is reserved", "bf16", "boolean, i32, i64, f32 or f64");
   const std::size_t bytes = byte_count("empty", view, dtype);
-  return {Storage::allocate(bytes), std::move(view), dtype};
+  return {allocate(bytes, shape, dtype), std::move(view), dtype};
 }
 
 void copy_elements(const Tensor& source, Tensor& target) {

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Uninitialised row-major tensor without history.
+/// Uninitialised row-major tensor without history. OutOfMemory where there is no room for it.
 Tensor empty(const Shape& shape, DType dtype = DType::f32);
 
 /// Bytes of the elements of a row-major view; ShapeError that names `op` where there are 2^62 or more.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -8,8 +9,9 @@ namespace heed {
 
 struct ScopeName;
 
-/// Base of every exception that heed throws on purpose. One that is made while a module runs, forward or
-/// backward, by heed or by a module of the user's, ends with the place: ` (in module decoder.blocks.3)`.
+/// Base of every exception that heed throws on purpose, `OutOfMemory` aside. One that is made while a module
+/// runs, forward or backward, by heed or by a module of the user's, ends with the place:
+/// ` (in module decoder.blocks.3)`.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message);
@@ -50,6 +52,18 @@ class GradError : public Error {
 /// A file that cannot be read or written, or whose content is not what it claims to be.
 class IoError : public Error {
   using Error::Error;
+};
+
+/// The elements of a tensor, or what a kernel works in, do not fit into memory; says which shape, dtype and
+/// number of bytes. A std::bad_alloc and no `Error`, for one exception cannot be both: each is a
+/// std::exception of its own.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(const std::string& message) : message_(message) {}
+  const char* what() const noexcept override { return message_.what(); }
+
+ private:
+  Error message_;  // with the place; copied without throwing
 };
 
 /// The one grammar of messages: `op: problem, given; expected expectation`. Empty parts are left out.

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
+#include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/storage.h>
 
@@ -24,18 +27,43 @@ Tensor full_like(const Tensor& x, Scalar value) {
 Tensor zeros_like(const Tensor& x) { return full_like(x, 0); }
 Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
 
+namespace {
+
+// Numbers of arange; ShapeError beyond 64 bits.
+std::int64_t count_of(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (start == stop || (stop < start) != (step < 0)) return 0;
+  // Both as they are without sign: the distance of any two numbers fits.
+  const bool up = step > 0;
+  const std::uint64_t size = up ? static_cast<std::uint64_t>(step) : -static_cast<std::uint64_t>(step);
+  const std::uint64_t span = up ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)
+                                : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
+  const std::uint64_t n = (span - 1) / size + 1;
+  if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    fail<ShapeError>("arange", "range is too long", fmt::format("start is {} and stop is {}", start, stop),
+                     "fewer than 2^63 numbers");
+  }
+  return static_cast<std::int64_t>(n);
+}
+
+// start + i · step, which lies between start and stop even where i · step is beyond 64 bits.
+std::int64_t number_of(std::int64_t start, std::int64_t i, std::int64_t step) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                   static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step));
+}
+
+}  // namespace
+
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype) {
   if (step == 0) fail<ValueError>("arange", "step is 0", {}, "a step other than 0");
-  std::int64_t span = 0;  // of the sign of step, unless there is nothing to count
-  if (__builtin_sub_overflow(stop, start, &span)) {
-    fail<ShapeError>("arange", "range is too long", fmt::format("start is {} and stop is {}", start, stop),
-                     "stop - start within 64 bits");
+  const std::int64_t n = count_of(start, stop, step);
+  if (dtype == DType::i32 && n > 0) {
+    check_fits_i32("arange", "start", start);
+    check_fits_i32("arange", "the last number", number_of(start, n - 1, step));
   }
-  const std::int64_t n = span == 0 || (span < 0) != (step < 0) ? 0 : (span - (step > 0 ? 1 : -1)) / step + 1;
   Tensor y = empty({n}, dtype);
   visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
     T* data = y.mutable_data<T>();
-    for (std::int64_t i = 0; i < n; ++i) data[i] = static_cast<T>(start + i * step);
+    for (std::int64_t i = 0; i < n; ++i) data[i] = static_cast<T>(number_of(start, i, step));
   });
   return y;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/draw_log.h>
 #include <heed/core/elements.h>
 #include <heed/core/error.h>
@@ -75,6 +76,7 @@ Tensor rand(const Shape& shape, Generator& generator, DType dtype, double low, d
   }
   Tensor y = empty(shape, dtype);
   check_floating("rand", "result", y);
+  if (y.numel() == 0) return y;
   const RandomStream stream = generator.take();
   visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
     const T base = static_cast<T>(low);
@@ -90,6 +92,7 @@ Tensor rand(const Shape& shape, Generator& generator, DType dtype, double low, d
 Tensor randn(const Shape& shape, Generator& generator, DType dtype, double mean, double deviation) {
   Tensor y = empty(shape, dtype);
   check_floating("randn", "result", y);
+  if (y.numel() == 0) return y;
   const RandomStream stream = generator.take();
   visit_floating(dtype, [&]<class T>(std::type_identity<T>) {
     fill_from_bits<T>(y, stream, [&](std::uint64_t bits) {
@@ -107,8 +110,13 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generato
     fail<ValueError>("randint", "empty range", fmt::format("low is {} and high is {}", low, high),
                      "low < high");
   }
+  if (dtype == DType::i32) {
+    check_fits_i32("randint", "low", low);
+    check_fits_i32("randint", "the largest number", high - 1);
+  }
   Tensor y = empty(shape, dtype);
   check_numeric("randint", "result", y);
+  if (y.numel() == 0) return y;
   const RandomStream stream = generator.take();
   const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   visit_numeric(dtype, [&]<class T>(std::type_identity<T>) {
@@ -125,6 +133,7 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Generato
 Tensor randperm(std::int64_t n, Generator& generator) {
   check_value(n >= 0, "randperm", "n", n, "n >= 0");
   Tensor order = arange(0, n);
+  if (n == 0) return order;
   const RandomStream stream = generator.take();
   std::vector<std::uint64_t> keys(static_cast<std::size_t>(n));
   for_random_bits(stream, 0, n,

@@ -48,6 +48,8 @@ class Generator {
   RandomStream state_;
 };
 
+// A draw of no elements leaves the generator where it is.
+
 /// Uniform in [low, high). ValueError unless low <= high.
 Tensor rand(const Shape& shape, Generator& generator, DType dtype = DType::f32, double low = 0.0,
             double high = 1.0);

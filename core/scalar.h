@@ -2,7 +2,10 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
+
+#include <heed/core/checked_arithmetic.h>
 
 namespace heed {
 
@@ -13,17 +16,32 @@ class Scalar {
   template <class T>
   requires std::is_arithmetic_v<T> Scalar(
       T value)  // NOLINT(google-explicit-constructor): implicit on purpose
-      : integral_(std::is_integral_v<T>),
-        integer_(std::is_integral_v<T> ? static_cast<std::int64_t>(value) : 0),
+      : integral_(std::is_integral_v<T> && fits(value)),
+        integer_(integral_ ? static_cast<std::int64_t>(value) : 0),
         real_(static_cast<double>(value)) {}
 
   bool is_integral() const { return integral_; }
+  /// As an element. A real number becomes the nearest integer towards 0 that there is, NaN 0; ValueError for
+  /// an integer that T, an integer type, does not hold.
   template <class T>
   T to() const {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (!integral_) return saturated<T>(real_);
+      if constexpr (sizeof(T) < sizeof(integer_)) check_fits_i32("scalar", "the number", integer_);
+    }
     return integral_ ? static_cast<T>(integer_) : static_cast<T>(real_);
   }
 
  private:
+  // Of integers the largest ones without sign alone do not fit, and are kept as real numbers.
+  template <class T>
+  static constexpr bool fits(T value) {
+    if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(std::uint64_t)) {
+      return value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    }
+    return true;
+  }
+
   bool integral_;
   std::int64_t integer_;
   double real_;

@@ -8,6 +8,14 @@
 #include <heed/core/shape.h>
 
 namespace heed {
+namespace {
+
+[[noreturn]] void fail_position(const char* op, int position, int last) {
+  fail<IndexError>(op, "position out of range", fmt::format("position is {}", position),
+                   fmt::format("0 <= position <= {}", last));
+}
+
+}  // namespace
 
 Shape::Shape(std::span<const std::int64_t> dims) {
   if (dims.size() > max_rank) {
@@ -21,6 +29,7 @@ Shape::Shape(std::span<const std::int64_t> dims) {
 }
 
 Shape Shape::filled(int rank, std::int64_t value) {
+  if (rank < 0) fail<ShapeError>("shape", "negative rank", fmt::format("rank is {}", rank), "0 or more axes");
   Shape shape;
   for (int i = 0; i < rank; ++i) shape.push_back(value);
   return shape;
@@ -49,6 +58,7 @@ void Shape::insert(int position, std::int64_t value) {
     fail<ShapeError>("shape", "too many axes", fmt::format("{} were given", rank_ + 1),
                      fmt::format("at most {}", max_rank));
   }
+  if (position < 0 || position > rank_) fail_position("insert", position, rank_);
   if (rank_ == inline_rank) {
     auto* grown = new std::int64_t[max_rank];
     std::copy(std::begin(inline_), std::end(inline_), grown);
@@ -61,6 +71,7 @@ void Shape::insert(int position, std::int64_t value) {
 }
 
 void Shape::erase(int position) {
+  if (position < 0 || position >= rank_) fail_position("erase", position, rank_ - 1);
   std::int64_t* d = data();
   std::copy(d + position + 1, d + rank_, d + position);
   if (rank_ == inline_rank + 1) {

@@ -69,27 +69,32 @@ TensorImpl::~TensorImpl() = default;
 Tensor::Tensor(Ref<Storage> storage, View view, DType dtype)
     : impl_(new TensorImpl(std::move(storage), std::move(view), dtype)) {}
 
-std::int64_t Tensor::size(int axis) const {
-  check_defined("size", "tensor", *this);
+void Tensor::fail_undefined(const char* member) {
+  fail<ValueError>(member, "tensor is undefined", {},
+                   "a tensor (there is none for a gradient before backward or a part that is off)");
+}
+
+std::int64_t Tensor::size(std::int64_t axis) const {
+  of("size");
   if (rank() == 0)
     fail<IndexError>("size", "a tensor without axes has no size", fmt::format("axis is {}", axis));
   return impl_->view.shape[normalize_axis("size", axis, rank())];
 }
 
 void Tensor::fail_dtype(const char* op, DType wanted) const {
-  check_defined(op, "tensor", *this);
+  of(op);
   detail::fail_dtype(op, "tensor", *this, {wanted});
 }
 
 void Tensor::require_single() const {
-  check_defined("item", "tensor", *this);
+  of("item");
   if (numel() == 1) return;
   fail<ShapeError>("item", "tensor has not one element", fmt::format("it is {}", shape().str()),
                    "one element");
 }
 
 void Tensor::prepare_write(const char* op) {
-  check_defined(op, "tensor", *this);
+  of(op);
   if (impl_->node && grad_enabled()) {
     fail<GradError>(op, "in-place write to a tensor with history",
                     fmt::format("{} made by {}", shape().str(), impl_->node->op()),
@@ -131,7 +136,7 @@ T Tensor::item() const {
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {
-  check_defined("to_vector", "tensor", *this);
+  of("to_vector");
   std::vector<T> result;
   visit_as<T>("to_vector", *this, [&]<class From>(std::type_identity<From>) {
     const From* from = data<From>() - offset();
@@ -156,7 +161,7 @@ template std::vector<float> Tensor::to_vector() const;
 template std::vector<double> Tensor::to_vector() const;
 
 Tensor& Tensor::set_requires_grad(bool value) {
-  check_defined("set_requires_grad", "tensor", *this);
+  of("set_requires_grad");
   if (impl_->node && !impl_->node->is_leaf()) {
     if (value) return *this;
     fail<GradError>("set_requires_grad", "tensor has history",
@@ -180,7 +185,7 @@ Tensor Tensor::grad() const {
 }
 
 void Tensor::set_grad(Tensor gradient) {
-  if (!requires_grad() || !impl_->node->is_leaf()) {
+  if (!of("set_grad").node || !impl_->node->is_leaf()) {
     fail<GradError>("set_grad", "tensor is no leaf that requires grad", {}, "a leaf");
   }
   if (gradient.defined()) {
@@ -194,7 +199,7 @@ void Tensor::set_grad(Tensor gradient) {
 
 HookHandle Tensor::register_hook(GradientHook hook) const {
   if (!hook) fail<ValueError>("register_hook", "hook is empty", {}, "a function");
-  check_defined("register_hook", "tensor", *this);
+  of("register_hook");
   if (!requires_grad()) {
     fail<GradError>("register_hook", "tensor does not require grad", describe(*this),
                     "a leaf that requires grad or a result of recorded operations");
@@ -206,7 +211,7 @@ HookHandle Tensor::register_hook(GradientHook hook) const {
 
 HookHandle Tensor::register_stored_hook(StoredHook hook) const {
   if (!hook) fail<ValueError>("register_stored_hook", "hook is empty", {}, "a function");
-  check_defined("register_stored_hook", "tensor", *this);
+  of("register_stored_hook");
   if (!requires_grad() || !is_leaf()) {
     fail<GradError>("register_stored_hook", "tensor is no leaf that requires grad", describe(*this),
                     "a leaf");
@@ -221,7 +226,7 @@ HookHandle Tensor::register_stored_hook(StoredHook hook) const {
 }
 
 Tensor Tensor::detach() const {
-  check_defined("detach", "tensor", *this);
+  of("detach");
   return view_of(*this, view());
 }
 

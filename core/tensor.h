@@ -30,7 +30,9 @@ struct TensorImpl final : RefCounted, Pooled {
   View view;
 };
 
-/// A multi-dimensional array with a place on the tape. A handle: copies share elements and history.
+/// A multi-dimensional array with a place on the tape. A handle: copies share elements and history. An
+/// undefined one has no gradient and requires none, and is a leaf; whatever else it is asked is a ValueError
+/// that names the call.
 class Tensor {
  public:
   /// An undefined tensor, for optional arguments and absent gradients.
@@ -39,17 +41,17 @@ class Tensor {
   Tensor(Ref<Storage> storage, View view, DType dtype);
 
   bool defined() const { return static_cast<bool>(impl_); }
-  const Shape& shape() const { return impl_->view.shape; }
-  const Strides& strides() const { return impl_->view.strides; }
-  std::int64_t offset() const { return impl_->view.offset; }
-  const View& view() const { return impl_->view; }
-  int rank() const { return impl_->view.shape.rank(); }
+  const Shape& shape() const { return of("shape").view.shape; }
+  const Strides& strides() const { return of("strides").view.strides; }
+  std::int64_t offset() const { return of("offset").view.offset; }
+  const View& view() const { return of("view").view; }
+  int rank() const { return of("rank").view.shape.rank(); }
   /// Size along an axis; negative axes count from the end. IndexError if there is no such axis.
-  std::int64_t size(int axis) const;
-  std::int64_t numel() const { return impl_->view.numel; }
-  DType dtype() const { return impl_->dtype; }
-  bool is_contiguous() const { return heed::is_contiguous(impl_->view); }
-  const Ref<Storage>& storage() const { return impl_->storage; }
+  std::int64_t size(std::int64_t axis) const;
+  std::int64_t numel() const { return of("numel").view.numel; }
+  DType dtype() const { return of("dtype").dtype; }
+  bool is_contiguous() const { return heed::is_contiguous(of("is_contiguous").view); }
+  const Ref<Storage>& storage() const { return of("storage").storage; }
 
   /// First element for reading; the others lie at strides(). DTypeError if T is not the dtype.
   template <class T>
@@ -107,9 +109,18 @@ class Tensor {
 
   TensorImpl* impl() const { return impl_.get(); }
   /// Whether this handle is the only owner of its elements.
-  bool owns_storage_alone() const { return impl_->unique() && impl_->storage->owns_bytes_alone(); }
+  bool owns_storage_alone() const {
+    return of("owns_storage_alone").unique() && impl_->storage->owns_bytes_alone();
+  }
 
  private:
+  // What the handle points to, for a member that is called so.
+  const TensorImpl& of(const char* member) const {
+    if (!impl_) [[unlikely]]
+      fail_undefined(member);
+    return *impl_;
+  }
+  [[noreturn]] static void fail_undefined(const char* member);
   void require_dtype(const char* op, DType wanted) const {
     if (!impl_ || impl_->dtype != wanted) [[unlikely]]
       fail_dtype(op, wanted);

@@ -17,10 +17,13 @@
 namespace heed::nn {
 namespace {
 
+constexpr std::int64_t most_layers = std::int64_t{1} << 31;
+
 const CausalLMOptions& checked(const CausalLMOptions& options) {
   check_value(options.vocab_size >= 1, "CausalLM", "vocab_size", options.vocab_size, "at least 1");
   check_value(options.context >= 1, "CausalLM", "context", options.context, "at least 1");
-  check_value(options.num_layers >= 1, "CausalLM", "num_layers", options.num_layers, "at least 1");
+  check_value(options.num_layers >= 1 && options.num_layers < most_layers, "CausalLM", "num_layers",
+              options.num_layers, "at least 1, fewer than 2^31");
   return options;
 }
 
@@ -89,6 +92,7 @@ CausalLM::CausalLM(const CausalLMOptions& options, Generator& generator)
       norm(resolved(block_options(options)).norm),
       options_(options) {
   if (!options.rope) position.emplace(EmbeddingOptions{options.context, options.embed_dim}, generator);
+  blocks.reserve(static_cast<std::size_t>(options.num_layers));  // refused at once where memory has no room
   for (std::int64_t layer = 0; layer < options.num_layers; ++layer)
     blocks.emplace_back(block_options(options), generator);
   if (!options.tied) {

@@ -1,10 +1,11 @@
+#include <heed/core/checked_arithmetic.h>
 #include <heed/nn/mlp.h>
 #include <heed/ops/arithmetic.h>
 
 namespace heed::nn {
 
 MLPOptions resolved(MLPOptions options) {
-  if (options.hidden == 0) options.hidden = 4 * options.dim;
+  if (options.hidden == 0) options.hidden = checked_mul("MLP", "hidden", 4, options.dim);
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/factory.h>
 #include <heed/nn/dropout.h>
 #include <heed/nn/init.h>
@@ -29,17 +30,25 @@ void check_rope(const RopeOptions& rope, std::int64_t head_dim) {
   check_value(rope.base > 0, op, "base", rope.base, "base > 0");
 }
 
+// Of all heads together.
+std::int64_t query_width(const MultiHeadAttentionOptions& options) {
+  return checked_mul(op, "num_heads * head_dim", options.num_heads, options.head_dim);
+}
+std::int64_t key_width(const MultiHeadAttentionOptions& options) {
+  return checked_mul(op, "num_kv_heads * head_dim", options.num_kv_heads, options.head_dim);
+}
+
 QkvProjectionOptions projection_of(const MultiHeadAttentionOptions& options) {
   return {.embed_dim = options.embed_dim,
           .kdim = options.kdim,
           .vdim = options.vdim,
-          .query_width = options.num_heads * options.head_dim,
-          .key_width = options.num_kv_heads * options.head_dim,
+          .query_width = query_width(options),
+          .key_width = key_width(options),
           .bias = options.bias};
 }
 
 LinearOptions output_of(const MultiHeadAttentionOptions& options) {
-  return {options.num_heads * options.head_dim, options.embed_dim, options.out_bias.value_or(options.bias)};
+  return {query_width(options), options.embed_dim, options.out_bias.value_or(options.bias)};
 }
 
 std::optional<Norm> head_norm(const MultiHeadAttentionOptions& options) {
@@ -148,7 +157,7 @@ MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
       q_norm(head_norm(options_)),
       k_norm(head_norm(options_)),
       out(output_of(options_), generator) {
-  const std::int64_t width = options_.num_kv_heads * options_.head_dim;
+  const std::int64_t width = key_width(options_);
   if (options_.add_bias_kv) {
     const double deviation = 1.0 / std::sqrt(static_cast<double>(width));
     bias_k = normal_parameter({1, 1, width}, generator, deviation);
@@ -267,7 +276,7 @@ void MultiHeadAttention::append_extra_keys(Heads& heads, AttentionMask& mask) co
     heads.value = with_row(heads.value, bias_v);
   }
   if (options_.add_zero_attn) {
-    const Tensor nothing = zeros({options_.num_kv_heads * options_.head_dim}, dtype);
+    const Tensor nothing = zeros({key_width(options_)}, dtype);
     heads.key = with_row(heads.key, nothing);
     heads.value = with_row(heads.value, nothing);
   }

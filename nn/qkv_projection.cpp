@@ -2,6 +2,7 @@
 #include <vector>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/nn/init.h>
 #include <heed/nn/qkv_projection.h>
 #include <heed/ops/concat.h>
@@ -27,7 +28,8 @@ QkvProjection::QkvProjection(const QkvProjectionOptions& options, Generator& gen
   check_size("vdim", options.vdim);
   check_size("query_width", options.query_width);
   check_size("key_width", options.key_width);
-  const std::int64_t rows = options.query_width + 2 * options.key_width;
+  const std::int64_t rows = checked_add("QkvProjection", "query_width + 2 key_width", options.query_width,
+                                        checked_mul("QkvProjection", "2 key_width", 2, options.key_width));
   if (packed()) {
     weight = uniform_parameter({rows, options.embed_dim}, generator, bound_of(options.embed_dim));
   } else {

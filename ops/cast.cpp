@@ -1,8 +1,7 @@
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/record.h>
 #include <heed/ops/cast.h>
 #include <heed/ops/elementwise.h>
@@ -15,11 +14,7 @@ To convert(From value) {
   if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // Both bounds as the floating type holds them; the upper one may round up, hence >=.
-    if (std::isnan(value)) return 0;
-    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    return static_cast<To>(value);
+    return saturated<To>(value);
   } else {
     return static_cast<To>(value);
   }

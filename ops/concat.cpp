@@ -1,8 +1,9 @@
-#include <numeric>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/ops/concat.h>
@@ -12,6 +13,7 @@ namespace heed {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
+constexpr std::int64_t most_parts = std::numeric_limits<int>::max();  // the tape numbers results by int
 
 // The part of a view that begins at `start` of an axis.
 View part_view(const View& view, int axis, std::int64_t start, std::int64_t size) {
@@ -64,7 +66,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
           fmt::format("tensors[0] is {} and {} is {}", first.shape().str(), name, x.shape().str()),
           fmt::format("equal sizes but along axis {}", axis));
     }
-    shape[axis] += x.shape()[axis];
+    shape[axis] = checked_add("concat", "the size of the result", shape[axis], x.shape()[axis]);
   }
   return shape;
 }
@@ -116,6 +118,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_t axis)
   check_rank("split", "x", x, 1);
   check_value(size >= 1, "split", "size", size, "size >= 1");
   const std::int64_t n = x.shape()[normalize_axis("split", axis, x.rank())];
+  check_value(n / size <= most_parts, "split", "size", size, "a size that gives fewer than 2^31 parts");
   Sizes sizes(static_cast<std::size_t>(n / size), size);
   if (n % size != 0 || n == 0) sizes.push_back(n % size);
   return split(x, sizes, axis);
@@ -125,7 +128,8 @@ std::vector<Tensor> split(const Tensor& x, const Sizes& sizes, std::int64_t axis
   check_rank("split", "x", x, 1);
   const int k = normalize_axis("split", axis, x.rank());
   for (const std::int64_t size : sizes) check_value(size >= 0, "split", "size", size, "size >= 0");
-  const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) total = checked_add("split", "the sum of sizes", total, size);
   if (total != x.shape()[k] || sizes.empty()) {
     fail<ShapeError>("split", "sizes do not add up",
                      fmt::format("their sum is {} on axis {} of {}", total, k, x.shape().str()),

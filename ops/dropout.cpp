@@ -12,7 +12,7 @@ Tensor dropout(const Tensor& x, double p, Generator& generator) {
   check_value(p >= 0 && p <= 1, "dropout", "p", p, "0 <= p <= 1");
   if (p == 0) return x;
   Tensor keep = empty(x.shape(), DType::boolean);
-  const RandomStream stream = generator.take();
+  const RandomStream stream = x.numel() == 0 ? generator.state() : generator.take();
   bool* data = keep.mutable_data<bool>();
   parallel_for(keep.numel(), elementwise_grain, [&](std::int64_t begin, std::int64_t end) {
     for_random_bits(stream, begin, end, [&](std::int64_t i, std::uint64_t bits) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/elements.h>
 #include <heed/core/factory.h>
 #include <heed/core/record.h>
@@ -33,14 +34,14 @@ void check_entries(const char* op, const char* name, const Tensor& x, const Shap
 }
 
 // Axis k of x [.., n, ..] becomes count copies: whole ones, or of each element in turn.
-Tensor copies(const Tensor& x, std::int64_t count, int k, bool interleave) {
+Tensor copies(const char* op, const Tensor& x, std::int64_t count, int k, bool interleave) {
   if (count == 1) return x;
   const int copy_axis = interleave ? k + 1 : k;
   Shape shape = x.shape();
   shape.insert(copy_axis, count);
   const Tensor repeated = expand(unsqueeze(x, copy_axis), shape);
   shape.erase(copy_axis);
-  shape[k] *= count;
+  shape[k] = checked_mul(op, "the size of the result", shape[k], count);
   return reshape(repeated, shape);
 }
 
@@ -51,7 +52,10 @@ Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar valu
   check_entries("pad", "before", x, before);
   check_entries("pad", "after", x, after);
   Shape shape = x.shape();
-  for (int k = 0; k < shape.rank(); ++k) shape[k] += before[k] + after[k];
+  for (int k = 0; k < shape.rank(); ++k) {
+    const std::int64_t border = checked_add("pad", "the border", before[k], after[k]);
+    shape[k] = checked_add("pad", "the size of the result", shape[k], border);
+  }
   Tensor y = full(shape, value, x.dtype());
   View inside{x.shape(), y.strides(), 0, x.numel()};
   if (x.numel() > 0) {
@@ -75,7 +79,8 @@ Tensor roll(const Tensor& x, const Shape& shifts, const Shape& axes) {
     const int k = normalize_axis("roll", axes[i], x.rank());
     const std::int64_t n = x.rank() == 0 ? 1 : x.shape()[k];
     if (n < 2 || shifts[i] % n == 0) continue;
-    const std::int64_t shift = (shifts[i] % n + n) % n;
+    const std::int64_t rest = shifts[i] % n;
+    const std::int64_t shift = rest < 0 ? rest + n : rest;
     y = concat({narrow(y, k, n - shift, shift), narrow(y, k, 0, n - shift)}, k);
   }
   return y;
@@ -93,14 +98,14 @@ Tensor repeat(const Tensor& x, const Shape& counts) {
   }
   Tensor y = x;
   while (y.rank() < counts.rank()) y = unsqueeze(y, 0);
-  for (int k = 0; k < counts.rank(); ++k) y = copies(y, counts[k], k, false);
+  for (int k = 0; k < counts.rank(); ++k) y = copies("repeat", y, counts[k], k, false);
   return y;
 }
 
 Tensor repeat_interleave(const Tensor& x, std::int64_t count, std::int64_t axis) {
   check_rank("repeat_interleave", "x", x, 1);
   check_value(count >= 0, "repeat_interleave", "count", count, "count >= 0");
-  return copies(x, count, normalize_axis("repeat_interleave", axis, x.rank()), true);
+  return copies("repeat_interleave", x, count, normalize_axis("repeat_interleave", axis, x.rank()), true);
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/elements.h>
 #include <heed/core/record.h>
 #include <heed/ops/reshape.h>
@@ -42,7 +43,7 @@ Tensor flatten(const Tensor& x, std::int64_t first, std::int64_t last) {
       shape.push_back(x.shape()[k]);
     } else {
       if (k == begin) shape.push_back(1);
-      shape[begin] *= x.shape()[k];
+      shape[begin] = checked_mul("flatten", "the size of the result", shape[begin], x.shape()[k]);
     }
   }
   return reshape(x, shape);

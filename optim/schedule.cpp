@@ -39,6 +39,11 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// Of a warmup; counts up to the end of 64 bits have no successor there.
+double risen(std::int64_t step, std::int64_t warmup) {
+  return (static_cast<double>(step) + 1) / (static_cast<double>(warmup) + 1);
+}
+
 // Wraps the formula with the check that every schedule shares.
 template <class Formula>
 Schedule schedule(std::string_view op, Formula formula) {
@@ -58,7 +63,7 @@ Schedule warmup_cosine(const WarmupCosineOptions& options) {
   require_count(op, "total", options.total, 1);
   return schedule(op, [options](std::int64_t step) {
     const auto& [lr, min_lr, warmup, total] = options;
-    if (step < warmup) return lr * ratio(step + 1, warmup + 1);
+    if (step < warmup) return lr * risen(step, warmup);
     const double share = ratio(step - warmup, std::max<std::int64_t>(1, total - warmup));
     return cosine_arc(lr, min_lr, std::min(1.0, share));
   });
@@ -75,7 +80,7 @@ Schedule warmup_stable_decay(const WarmupStableDecayOptions& options) {
           fmt::format("at most total {} less warmup {}", options.total, options.warmup));
   return schedule(op, [options](std::int64_t step) {
     const auto& [lr, min_lr, warmup, decay, total] = options;
-    if (step < warmup) return lr * ratio(step + 1, warmup + 1);
+    if (step < warmup) return lr * risen(step, warmup);
     if (step >= total) return decay == 0 ? lr : min_lr;
     const std::int64_t late = step - (total - decay);
     return late <= 0 ? lr : lr + (min_lr - lr) * ratio(late, decay);
@@ -133,8 +138,11 @@ Schedule cosine_annealing(const CosineAnnealingOptions& options) {
   require_count(op, "half_period", options.half_period, 1);
   return schedule(op, [options](std::int64_t step) {
     // Whole periods are taken off as integers, so the argument of the cosine stays exact.
-    return cosine_arc(options.lr, options.min_lr,
-                      ratio(step % (2 * options.half_period), options.half_period));
+    // A period beyond 64 bits is never over.
+    constexpr std::int64_t longest = std::numeric_limits<std::int64_t>::max() / 2;
+    const bool over = options.half_period <= longest && step >= 2 * options.half_period;
+    const std::int64_t within = over ? step % (2 * options.half_period) : step;
+    return cosine_arc(options.lr, options.min_lr, ratio(within, options.half_period));
   });
 }
 

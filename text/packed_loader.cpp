@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <heed/core/arguments.h>
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/elements.h>
 #include <heed/text/packed_loader.h>
 
@@ -27,6 +28,9 @@ std::vector<TokenSpan> checked(std::string_view op, std::vector<TokenSpan> docum
                                const WindowOptions& options) {
   check_value(options.context >= 1, op, "context", options.context, "at least 1");
   check_value(options.batch >= 1, op, "batch", options.batch, "at least 1");
+  check_value(options.share.of >= 1, op, "share.of", options.share.of, "at least 1");
+  check_value(options.share.part >= 0 && options.share.part < options.share.of, op, "share.part",
+              options.share.part, fmt::format("0 <= part < {}", options.share.of));
   std::erase_if(documents, [](const TokenSpan& document) { return document.size() == 0; });
   check_value(!documents.empty(), op, "number of documents with tokens", std::int64_t{0}, "at least 1");
   const bool any_target = std::any_of(documents.begin(), documents.end(),
@@ -69,6 +73,8 @@ void take(const TokenSpan& document, std::int64_t first, std::int64_t count, std
 // Rows first … first+count−1 of consecutive passes, each of `tokens` tokens.
 Batch rows_of(std::int64_t first, std::int64_t count, std::int64_t context, std::int64_t tokens,
               const PassOf& pass_of) {
+  checked_mul("packed rows", "the last token", checked_add("packed rows", "the last row", first, count),
+              context);
   const Shape shape = {count, context};
   Batch batch{empty(shape, DType::i64), empty(shape, DType::i64), empty(shape, DType::i64)};
   Places to{batch.inputs.mutable_data<std::int64_t>(), batch.targets.mutable_data<std::int64_t>(),
@@ -114,7 +120,9 @@ const PackedPass& PackedLoader::pass(std::int64_t number) const {
 Batch PackedLoader::batch(std::int64_t step) const {
   check_value(step >= 0, "PackedLoader", "step", step, "0 or more");
   const Share& share = options_.share;
-  const std::int64_t first = step * options_.batch + share.first(options_.batch);
+  const std::int64_t first = checked_add("PackedLoader", "the first row",
+                                         checked_mul("PackedLoader", "the first row", step, options_.batch),
+                                         share.first(options_.batch));
   return rows_of(first, share.count(options_.batch), options_.context, tokens_,
                  [this](std::int64_t number) -> const PackedPass& { return pass(number); });
 }

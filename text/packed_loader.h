@@ -47,7 +47,7 @@ class PackedSequence {
   PackedSequence(std::vector<TokenSpan> documents, const WindowOptions& options);
 
   std::int64_t rows() const { return rows_; }
-  std::int64_t batches() const { return (rows_ + options_.batch - 1) / options_.batch; }
+  std::int64_t batches() const { return (rows_ - 1) / options_.batch + 1; }
   /// The last batch may have fewer rows.
   Batch batch(std::int64_t number) const;
 

@@ -15,10 +15,14 @@ namespace {
 void check_windows(std::string_view op, const TokenText& tokens, const WindowOptions& options) {
   check_value(options.context >= 1, op, "context", options.context, "at least 1");
   check_value(options.batch >= 1, op, "batch", options.batch, "at least 1");
+  check_value(options.share.of >= 1, op, "share.of", options.share.of, "at least 1");
+  check_value(options.share.part >= 0 && options.share.part < options.share.of, op, "share.part",
+              options.share.part, fmt::format("0 <= part < {}", options.share.of));
   check_value(options.every >= 0, op, "every", options.every, "0 or more");
   if (tokens.size() > options.context) return;
-  fail<ValueError>(op, "the text is too short", fmt::format("have {} tokens", tokens.size()),
-                   fmt::format("at least {}, the context and one more", options.context + 1));
+  fail<ValueError>(
+      op, "the text is too short", fmt::format("have {} tokens", tokens.size()),
+      fmt::format("at least {}, the context and one more", static_cast<std::uint64_t>(options.context) + 1));
 }
 
 Batch cut(const TokenText& tokens, const std::vector<std::int64_t>& starts, std::int64_t context) {

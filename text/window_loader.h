@@ -57,7 +57,7 @@ class WindowSequence {
   WindowSequence(TokenText tokens, const WindowOptions& options);
 
   std::int64_t windows() const { return windows_; }
-  std::int64_t batches() const { return (windows_ + options_.batch - 1) / options_.batch; }
+  std::int64_t batches() const { return (windows_ - 1) / options_.batch + 1; }
   /// The last batch may have fewer windows.
   Batch batch(std::int64_t number) const;
 

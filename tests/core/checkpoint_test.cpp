@@ -241,6 +241,15 @@ TEST_CASE("checkpoint notices a function that changes its mind", "[checkpoint]")
     }
     CHECK_THROWS_WITH(backward(sum(y)), Contains("captured tensor is [2] at version"));
   }
+  SECTION("an overwritten input, of integers") {
+    const std::vector<Tensor> inputs{x, tensor<std::int64_t>({3})};
+    const TensorFunction times = [](const std::vector<Tensor>& in) {
+      return std::vector<Tensor>{scale(in[0], static_cast<double>(in[1].item<std::int64_t>()))};
+    };
+    const Tensor y = checkpoint(times, inputs)[0];
+    inputs[1].detach().fill_(4);
+    CHECK_THROWS_WITH(backward(sum(y)), Contains("input is [1] at version"));
+  }
   CHECK_THROWS_MATCHES(checkpoint(std::function<Tensor(const Tensor&)>(), x), ValueError,
                        Message("checkpoint: function is empty; expected a function"));
 }

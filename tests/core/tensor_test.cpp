@@ -1,3 +1,4 @@
+#include <functional>
 #include <limits>
 #include <sstream>
 
@@ -179,6 +180,42 @@ TEST_CASE("item and to_vector widen, and never narrow", "[tensor][fault-48]") {
   CHECK(tensor({2, 3}).to_vector<std::int64_t>() == std::vector<std::int64_t>{2, 3});
 }
 
+TEST_CASE("whatever an undefined tensor is asked names the call", "[tensor][fault-44]") {
+  Tensor none;
+  const auto require_named = [&](const std::string& call, const std::function<void()>& ask) {
+    INFO(call);
+    CHECK_THROWS_MATCHES(
+        ask(), ValueError,
+        Message(call + ": tensor is undefined; expected a tensor (there is none for a gradient "
+                       "before backward or a part that is off)"));
+  };
+  require_named("shape", [&] { none.shape(); });
+  require_named("strides", [&] { none.strides(); });
+  require_named("offset", [&] { none.offset(); });
+  require_named("view", [&] { none.view(); });
+  require_named("rank", [&] { none.rank(); });
+  require_named("size", [&] { none.size(0); });
+  require_named("numel", [&] { none.numel(); });
+  require_named("dtype", [&] { none.dtype(); });
+  require_named("is_contiguous", [&] { none.is_contiguous(); });
+  require_named("storage", [&] { none.storage(); });
+  require_named("owns_storage_alone", [&] { none.owns_storage_alone(); });
+  require_named("data", [&] { none.data<float>(); });
+  require_named("mutable_data", [&] { none.mutable_data<float>(); });
+  require_named("fill_", [&] { none.fill_(1); });
+  require_named("item", [&] { none.item<float>(); });
+  require_named("to_vector", [&] { none.to_vector<float>(); });
+  require_named("set_requires_grad", [&] { none.set_requires_grad(); });
+  require_named("set_grad", [&] { none.set_grad({}); });
+  require_named("set_grad", [&] { none.zero_grad(); });
+  require_named("register_hook", [&] { none.register_hook([](const Tensor& g) { return g; }); });
+  require_named("register_stored_hook", [&] { none.register_stored_hook([](const Tensor&) {}); });
+  require_named("detach", [&] { none.detach(); });
+  // The usual way to one: before backward there is no gradient.
+  const Tensor x = zeros({2}).set_requires_grad();
+  require_named("rank", [&] { x.grad().rank(); });
+}
+
 TEST_CASE("to_vector is row-major whatever the strides", "[tensor]") {
   const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, {3, 2});
   CHECK(transposed(x).to_vector<double>() == Values{1, 3, 5, 2, 4, 6});
@@ -194,7 +231,8 @@ TEST_CASE("an undefined tensor is answered with an error, not a crash", "[tensor
   CHECK(none.is_leaf());
   CHECK_FALSE(none.grad().defined());
   CHECK_THROWS_MATCHES(none.fill_(1), ValueError,
-                       Message("fill_: tensor is undefined, tensor is undefined; expected a tensor"));
+                       Message("fill_: tensor is undefined; expected a tensor (there is none for a gradient "
+                               "before backward or a part that is off)"));
   CHECK_THROWS_AS(none.copy_(none), ValueError);
   CHECK_THROWS_AS(none.item<float>(), ValueError);
   CHECK_THROWS_AS(none.data<float>(), ValueError);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include <heed/core/checked_arithmetic.h>
 #include <heed/core/grad_mode.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/mask/attention_mask.h>
@@ -57,7 +58,7 @@ std::vector<std::int64_t> AttentionMask::first_positions(const Shape& scores) co
     const auto length = detail::integers_of(lengths);
     for (std::size_t b = 0; b < first.size(); ++b) first[b] = std::min(first[b], length[b]);
   }
-  for (std::int64_t& f : first) f -= queries;
+  for (std::int64_t& f : first) f = saturating_sub(f, queries);
   return first;
 }
 
