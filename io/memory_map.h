@@ -10,8 +10,7 @@ namespace heed::io {
 /// A regular file mapped into memory for reading: the system loads pages when they are touched. Copies
 /// share the mapping, which ends with the last copy. The file must not be truncated while it is mapped;
 /// replacing it through AtomicFile is safe.
-/// Throws    IoError naming the file: it cannot be read, is not a regular file, or is a pointer of Git
-///           LFS.
+/// Throws    IoError naming the file: it cannot be read, is not a regular file, or is a Git LFS pointer.
 class MemoryMap {
  public:
   explicit MemoryMap(const std::string& path);

@@ -7,11 +7,11 @@
 namespace heed::io {
 
 /// The bytes of a regular file. No memory is allocated before its size is known to be at most `most_bytes`.
-/// Throws    IoError naming the file: it cannot be read, is not a regular file, is larger, or is a pointer of
-///           Git LFS.
+/// Throws    IoError naming the file: it cannot be read, is not a regular file, is larger, or is a Git LFS
+///           pointer, as refuse_lfs_pointer has it.
 std::string read_file(const std::string& path, std::uint64_t most_bytes = std::uint64_t{1} << 40);
 
-/// Git leaves a pointer of three lines in place of a large file that was not fetched. No reader of files means one.
+/// Git leaves a pointer of three lines in place of a large file that was not fetched.
 /// Throws    IoError naming the file and what to do, if these bytes, all of it, are such a pointer.
 void refuse_lfs_pointer(const std::string& path, std::string_view bytes);
 

@@ -14,8 +14,8 @@ namespace heed::lm {
 /// The tensors of a folder: those of model.safetensors, or of the files
 /// that model.safetensors.index.json names.
 /// Throws    IoError naming the file and what is wrong with it: as SafetensorsFile; neither (naming a file of
-///           pickle in its place, and how to turn that into safetensors) or both of the two are there; the index names a file in another folder, names a tensor that is not in its
-///           file, or leaves out one that is.
+///           pickle in its place, and how to turn that into safetensors) or both of the two are there; the
+///           index names a file in another folder, or a tensor that is not in its file, or not one that is.
 class WeightFiles {
  public:
   explicit WeightFiles(const std::string& folder);

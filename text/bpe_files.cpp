@@ -19,8 +19,8 @@ namespace {
 using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_json
 using Ids = std::unordered_map<std::string, std::int64_t>;  // by the bytes of the token
 
-// All that is wrong with a file, so that it need not be mended one fault at a time; the name of the file is added
-// by the caller.
+// All that is wrong with a file, so that it need not be mended one fault at a time; the name of the file is
+// added by the caller.
 class Problems {
  public:
   void add(const std::string& what, const std::string& expected = {}) {
@@ -58,15 +58,11 @@ std::vector<std::string> tokens_of(const Json& vocab, const Ids& added, Problems
   std::size_t count = 0;
   const auto put = [&](const std::string& bytes, const Json& id) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= tokens.size()) {
-      problems.add(fmt::format("the id of '{}' is {}", to_byte_alphabet(bytes), shortened(id)),
-                   "0, 1, 2 and so on");
-      return;
+      return problems.add(fmt::format("the id of '{}' is {}", to_byte_alphabet(bytes), shortened(id)),
+                          "0, 1, 2 and so on");
     }
     const auto place = id.get<std::size_t>();
-    if (taken[place]) {
-      problems.add(fmt::format("the id {} is given twice", place));
-      return;
-    }
+    if (taken[place]) return problems.add(fmt::format("the id {} is given twice", place));
     taken[place] = true;
     tokens[place] = bytes;
     ++count;

@@ -75,8 +75,8 @@ BpeVocabulary bpe_from_huggingface(std::string_view json);
 /// Writes to_json() to a file, whole or not at all.
 /// Throws    IoError.
 void save_tokenizer(const std::string& path, const Tokenizer& tokenizer);
-/// Reads a tokenizer.json of Hugging Face's or of heed's, or the vocabulary of load_gpt2_files with merges.txt
-/// beside it.
+/// Reads a tokenizer.json of Hugging Face's or of heed's, or the vocabulary of load_gpt2_files with
+/// merges.txt beside it.
 /// Throws    IoError naming the file and what is wrong with it.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 

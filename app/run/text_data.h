@@ -14,8 +14,8 @@
 
 namespace heed::app {
 
-/// A text as tokens, in two parts: one to train on, one to validate with. Spans lie in `ids`, in `file` or
-/// in `shards`.
+/// A text as tokens, in two parts: one to train on, one to validate with. Spans lie in `ids`, or
+/// in `file`, or in `shards`.
 struct TextData {
   std::string name;
   std::unique_ptr<heed::text::Tokenizer> tokenizer;
@@ -39,8 +39,8 @@ std::unique_ptr<heed::text::Tokenizer> make_tokenizer(const std::string& name, s
                                                       bool quiet = false);
 
 /// Files as a text for a tokenizer of this name. What is left out of them is said, unless quiet.
-/// Throws    IoError (a file cannot be read, is not UTF-8 for a tokenizer of characters), ValueError that begins
-///           with `command` (empty).
+/// Throws    IoError (a file cannot be read, is not UTF-8 for a tokenizer of characters), ValueError that
+///           begins with `command` (empty).
 heed::text::TextCorpus read_text(const char* command, const std::vector<std::string>& files,
                                  const std::string& tokenizer, bool quiet = false);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -89,7 +90,11 @@ TrainingRun::TrainingRun(const TrainOptions& o, const TextData& text, const trai
                                        .momentum = o.momentum})),
       learning_rate(optim::make_schedule(
           o.schedule,
-          {.lr = o.lr, .min_lr = o.min_lr, .warmup = o.warmup, .decay = o.decay, .total = o.steps})) {
+          {.lr = o.lr,
+           .min_lr = std::min(o.min_lr, o.lr),  // above lr only where the schedule does not use it
+           .warmup = o.warmup,
+           .decay = o.decay,
+           .total = o.steps})) {
   optimizer->decay_matrices_only();
   draw_from(text);
   random = world.own_generator(random);

@@ -58,8 +58,8 @@ struct TrainOptions {
   bool quiet = false;  // another process of the same run speaks and writes
 };
 
-/// Whether a setting, by its flag, changes anything, the others being what they are: a momentum does not with an
-/// optimizer that has none.
+/// Whether a setting, by its flag, changes anything, the others being what they are: a momentum does not with
+/// an optimizer that has none.
 bool applies(const TrainOptions& options, std::string_view flag);
 
 /// The settings that apply as one JSON object, keys as the flags with _ for -.
