@@ -20,8 +20,8 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-// Σ exp(x − shift), the elements that are the shift counted apart: beside their ones the sum would lose what is
-// small. The shift of each output is its maximum, or 0 where that is not finite.
+// Σ exp(x − shift), the elements that are the shift counted apart: beside their ones the sum would lose
+// what is small. The shift of each output is its maximum, or 0 where that is not finite.
 template <class T>
 struct ExpSumRule {
   struct Acc {

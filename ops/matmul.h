@@ -20,8 +20,8 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// Shapes    a [m, k], b [k, n], c expands to [m, n] → y [m, n].        DTypes  f32, f64.
 /// Gradient  dc = beta dy, da = alpha dy bᵀ, db = alpha aᵀ dy.          Order   any.
 /// Saves     a, b.
-/// Edge      BLAS's rule: with beta = 0 c is not read, with alpha = 0 a and b are not, whatever they hold; their
-///           gradients are 0.
+/// Edge      BLAS's rule: with beta = 0 c is not read, with alpha = 0 a and b are not, whatever they hold;
+///           their gradients are 0.
 /// Throws    ShapeError, DTypeError.
 Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 

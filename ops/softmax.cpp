@@ -47,8 +47,8 @@ Tensor fused_vjp(const Tensor& y, const Tensor& dy, Kernel&& kernel) {
   return dx;
 }
 
-// For each row the element of dy where p is above one half, or 0. The gradient is the same for dy less any number
-// of the row, and by that one it keeps the digits that the others' small shares make.
+// For each row the element of dy where p is above one half, or 0. The gradient is the same for dy less any
+// number of the row, and by that one it keeps the digits that the others' small shares make.
 Tensor at_saturated(const Tensor& p, const Tensor& dy) {
   const NoGrad guard;
   const Tensor saturated = gt(p.detach(), 0.5);

@@ -50,8 +50,8 @@ struct VarianceRule {
   }
 };
 
-// x − μ is unit · d; the second mean is what the rounding of the first left. The unit is 1 unless a difference
-// could be beyond the largest number.
+// x − μ is unit · d; the second mean is what the rounding of the first left. The unit is 1 unless a
+// difference could be beyond the largest number.
 struct Deviations {
   Tensor d;
   double unit = 1;

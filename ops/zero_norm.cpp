@@ -106,6 +106,7 @@ Tensor cotangent_of_norm(const Tensor& dy, const Tensor& y, const Shape& kept) {
 }
 
 Tensor slope_at_zero_norm(VjpContext& context, const ZeroNorm& norm) {
+  if (norm.x.numel() == 0) return {};
   const Tensor& dy = context.cotangent();
   const Tensor zero = contiguous(eq(norm.y.detach(), 0));
   bool any = false;

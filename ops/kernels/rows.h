@@ -23,8 +23,8 @@ void softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::in
 template <class T>
 void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t n);
 
-/// max[r] and others[r] = Σ exp(x − max[r]) − 1, without its cancellation. A row of −inf alone gives −inf and
-/// NaN.
+/// max[r] and others[r] = Σ exp(x − max[r]) − 1, without its cancellation. A row of −inf alone gives
+/// −inf and NaN.
 template <class T>
 void max_and_others_rows(const T* x, T* max, T* others, std::int64_t rows, std::int64_t n);
 

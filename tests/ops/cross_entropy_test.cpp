@@ -268,7 +268,8 @@ TEST_CASE("cross entropy makes no second array of the size of its logits", "[fau
   const Tensor w = randn({rows, 1}, generator).set_requires_grad();
   const Tensor y = randint(0, classes, {rows}, generator);
   const Tensor v = randn({1, classes}, generator);
-  // The gradient of w is small: beside the logits only theirs could be large. The products of the tape need v alone.
+  // The gradient of w is small: beside the logits only theirs could be large. The products of the tape
+  // need v alone.
   const Tensor loss = cross_entropy(matmul(w, v), y);
   const std::int64_t before = memory_stats().live;
   reset_peak_bytes();

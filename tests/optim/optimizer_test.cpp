@@ -105,8 +105,8 @@ TEST_CASE("centered RMSprop of a constant gradient keeps a positive variance", "
       const double share = std::pow(alpha, t);
       wanted -= lr * gradient / (std::abs(gradient) * std::sqrt(share * (1 - share)) + 1e-8);
       INFO(gradient << " at step " << t);
-      // a reaches g in f32 within some roundings, which then are what is left of g − a: the step is as large as
-      // the running variance says, and no larger than that of a variance of one rounding.
+      // a reaches g in f32 within some roundings, which then are what is left of g − a: the step is as
+      // large as the running variance says, and no larger than that of a variance of one rounding.
       REQUIRE(std::isfinite(w.item<float>()));
       if (t <= 600) REQUIRE(w.item<float>() == Approx(wanted).epsilon(1e-3));
     }

@@ -68,12 +68,13 @@ RowCase cross_entropy_case(const char* name, double smoothing, bool weighted) {
           },
           [=](const Lines& in) {
             const auto n = in[0].size();
+            const Line shares = minus_log_shares(in[0]);
             Terms y;
             for (std::size_t c = 0; c < n; ++c) {
               const Quad w = quad(weighted ? class_weight(c) : 1.0);
               Quad a = quad(smoothing) / static_cast<Quad>(n) * w;
               if (c == class_of_row) a += (1 - quad(smoothing)) * w;
-              if (a != 0) y = y + a * minus_log_share(in[0], c);
+              if (a != 0) y = y + a * shares[c];
             }
             return Line{y};
           }};
@@ -136,9 +137,10 @@ std::vector<RowCase> class_losses() {
       {"cross_entropy", "probabilities", Second::distribution,
        [](const Tensors& in) { return cross_entropy(in[0], in[1], {.reduction = Reduction::none}); },
        [](const Lines& in) {
+         const Line shares = minus_log_shares(in[0]);
          Terms y;
          for (std::size_t c = 0; c < in[0].size(); ++c)
-           if (in[1][c].value() != 0) y = y + in[1][c] * minus_log_share(in[0], c);
+           if (in[1][c].value() != 0) y = y + in[1][c] * shares[c];
          return Line{y};
        }},
       {"nll_loss", "weights", Second::none,

@@ -108,9 +108,7 @@ std::vector<RowCase> norm_cases() {
        }},
       {"log_softmax", "", Second::none, [](const Tensors& in) { return log_softmax(in[0]); },
        [](const Lines& in) {
-         Line y;
-         for (std::size_t i = 0; i < in[0].size(); ++i) y.push_back(quad(-1) * minus_log_share(in[0], i));
-         return y;
+         return map(minus_log_shares(in[0]), [](const Terms& v) { return quad(-1) * v; });
        }},
       {"logsumexp", "", Second::none, [](const Tensors& in) { return logsumexp(in[0], {-1}, true); },
        [](const Lines& in) { return Line{in[0][largest_of(in[0])] + log1p(others(in[0]))}; }},

@@ -1,8 +1,11 @@
-// Norms and losses over rows of every magnitude: value, first and second derivative, fused and composed, in f32 and f64,
-// against functions in 113 bits.
+// Norms and losses over rows of every magnitude: value, first and second derivative, fused and composed, in
+// f32 and f64, against functions in 113 bits.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,8 +40,8 @@ double noise(std::size_t place) {
 template <class T>
 using Rows = std::vector<std::array<T, width>>;
 
-// Rows of every power of two, around a mean that is large beside what they differ by, with one element far above the
-// others, and with ties.
+// Rows of every power of two, around a mean that is large beside what they differ by, with one element far
+// above the others, and with ties.
 template <class T>
 Rows<T> first_rows() {
   using Limits = std::numeric_limits<T>;
@@ -218,24 +221,70 @@ std::array<Worst, 3> walk(const RowCase& c, const std::vector<Rows<T>>& operands
 }
 
 template <class T>
-void check(const RowCase& c) {
+std::array<std::array<Worst, 3>, 3> walk_all(const RowCase& c) {
   std::vector<Rows<T>> operands = {first_rows<T>()};
   if (!c.smooth_at_zero)
     std::erase_if(operands[0],
                   [](const auto& row) { return std::find(row.begin(), row.end(), T(0)) != row.end(); });
   if (c.second != Second::none) operands.push_back(second_rows(operands[0], c.second));
   const Wanted wanted = wanted_of(c, operands);
-  for (const Form form : {Form::fused, Form::recorded, Form::composed}) {
-    const std::array<Worst, 3> worst = walk(c, operands, wanted, form);
+  return {walk(c, operands, wanted, Form::fused), walk(c, operands, wanted, Form::recorded),
+          walk(c, operands, wanted, Form::composed)};
+}
+
+template <class T>
+void check(const RowCase& c) {
+  const auto worst = walk_all<T>(c);
+  for (std::size_t form = 0; form < 3; ++form) {
     for (std::size_t order = 0; order < 3; ++order) {
       const char* dtype = sizeof(T) == 4 ? "f32" : "f64";
-      CAPTURE(c.op, c.name, dtype, int(form), order, worst[order].where);
-      CHECK(worst[order].ulps <= (form == Form::fused ? fused_bound : c.composite_bound));
-      if (std::getenv("HEED_WORST") != nullptr)
-        fmt::print("{:35} {:35} {} {} order {}: {:.3g}\n", c.op, c.name, dtype, int(form), order,
-                   worst[order].ulps);
+      CAPTURE(c.op, c.name, dtype, form, order, worst[form][order].where);
+      CHECK(worst[form][order].ulps <= (form == 0 ? fused_bound : c.composite_bound));
     }
   }
+}
+
+constexpr const char* page = HEED_SOURCE_DIR "/docs/operations.md";
+constexpr const char* heading = "\n## Norms and losses over the whole range\n";
+constexpr const char* next_heading = "\n## ";
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string section() {
+  std::string text = heading;
+  text += R"(
+The worst error over rows of every power of two, around large means, with ties and with one element far above the others, in units in the
+last place of the largest of result and terms ([numerics.md](numerics.md#losses-and-norms-over-the-whole-range)). *Composed*: recorded
+operations, by create_graph or in a NoFusion scope; *second*: the second derivative along a direction. Written by
+`HEED_ROWS_TABLE=docs/operations.md test_range "[rows-table]"`.
+
+| operation | f32: value | slope, fused | slope, composed | second | f64: value | slope, fused | slope, composed | second |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+)";
+  std::map<std::string, std::array<double, 8>> all;
+  for (const auto& cases : {norm_cases(), loss_cases()}) {
+    for (const RowCase& c : cases) {
+      std::array<double, 8>& row = all[c.op];
+      const auto take = [&](std::size_t at, const std::array<std::array<Worst, 3>, 3>& worst) {
+        for (std::size_t form = 0; form < 3; ++form) {
+          row[at] = std::max(row[at], worst[form][0].ulps);
+          row[at + (form == 0 ? 1 : 2)] = std::max(row[at + (form == 0 ? 1 : 2)], worst[form][1].ulps);
+          row[at + 3] = std::max(row[at + 3], worst[form][2].ulps);
+        }
+      };
+      take(0, walk_all<float>(c));
+      take(4, walk_all<double>(c));
+    }
+  }
+  for (const auto& [op, row] : all) {
+    text += fmt::format("| {} |", op);
+    for (const double ulps : row) text += fmt::format(" {:.1f} |", ulps);
+    text += '\n';
+  }
+  return text;
 }
 
 void check_all(const std::vector<RowCase>& cases) {
@@ -265,4 +314,31 @@ TEST_CASE("each norm and each loss has a row") {
     INFO(contract.op << " is a norm or a loss without a row in tests/range");
     CHECK(covered.contains(contract.op));
   }
+}
+
+TEST_CASE("docs/operations.md says how exact each norm and each loss is over the whole range") {
+  const std::string text = contents(page);
+  const std::size_t begin = text.find(heading);
+  REQUIRE(begin != std::string::npos);
+  for (const auto& cases : {norm_cases(), loss_cases()}) {
+    for (const RowCase& c : cases) {
+      INFO(c.op << ": HEED_ROWS_TABLE=docs/operations.md test_range \"[rows-table]\" writes it anew");
+      CHECK(text.find(fmt::format("\n| {} | ", c.op), begin) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("write the errors of norms and losses", "[.rows-table]") {
+  const char* path = std::getenv("HEED_ROWS_TABLE");
+  REQUIRE(path != nullptr);
+  const std::string before = contents(path);
+  // In its old place, or before the first section.
+  const std::size_t own = before.find(heading);
+  const std::size_t begin =
+      std::min(own == std::string::npos ? before.find(next_heading) : own, before.size());
+  const std::size_t end =
+      own == std::string::npos ? begin : std::min(before.find(next_heading, own + 1), before.size());
+  std::ofstream out(path);
+  out << before.substr(0, begin) << section() << before.substr(end);
+  REQUIRE(out.good());
 }

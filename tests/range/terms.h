@@ -9,8 +9,8 @@
 
 namespace heed::test {
 
-/// A number in 113 bits as it moves along two directions s and t, and the size of what it is made of: for each of value,
-/// ∂s, ∂t and ∂s∂t the sum of its terms' sizes, in which rounding is measured.
+/// A number in 113 bits as it moves along two directions s and t, and the size of what it is made of: for
+/// each of value, ∂s, ∂t and ∂s∂t the sum of its terms' sizes, in which rounding is measured.
 struct Terms {
   std::array<Quad, 4> at = {};  // value, ∂s, ∂t, ∂s∂t
   std::array<Quad, 4> size = {};
@@ -47,7 +47,8 @@ inline Terms operator*(const Terms& a, const Terms& b) {
   return {product(a.at, b.at), product(a.size, b.size)};
 }
 
-/// f(u), given f and its first three derivatives at u. What the terms of u are uncertain by moves f and its derivatives.
+/// f(u), given f and its first three derivatives at u. What the terms of u are uncertain by moves f
+/// and its derivatives.
 inline Terms chain(const std::array<Quad, 4>& f, const Terms& u) {
   const auto along = [](Quad first, Quad second, const std::array<Quad, 4>& d) {
     return std::array<Quad, 4>{0, first * d[1], first * d[2], second * d[1] * d[2] + first * d[3]};
@@ -141,11 +142,13 @@ inline Terms others(const Line& x) {
   return sum;
 }
 
-/// −log of the share of element c.
-inline Terms minus_log_share(const Line& x, std::size_t c) {
+/// −log of the share of each element.
+inline Line minus_log_shares(const Line& x) {
   const Terms log_sum = log1p(others(x));
   const std::size_t m = largest_of(x);
-  return c == m ? log_sum : difference(x[m], x[c]) + log_sum;
+  Line y;
+  for (std::size_t c = 0; c < x.size(); ++c) y.push_back(c == m ? log_sum : difference(x[m], x[c]) + log_sum);
+  return y;
 }
 
 }  // namespace heed::test
