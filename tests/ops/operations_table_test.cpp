@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -154,7 +155,12 @@ TEST_CASE("docs/operations.md lists the exported operations with their contracts
 TEST_CASE("write the table of operations", "[.operations-table]") {
   const char* path = std::getenv("HEED_OPERATIONS_TABLE");
   REQUIRE(path != nullptr);
+  // The section that tests/range writes stays.
+  std::ifstream in(path);
+  const std::string before{std::istreambuf_iterator<char>(in), {}};
+  const std::size_t range = before.find("## Over the whole range\n");
   std::ofstream out(path);
   out << table();
+  if (range != std::string::npos) out << '\n' << before.substr(range);
   REQUIRE(out.good());
 }
