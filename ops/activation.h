@@ -7,15 +7,15 @@ namespace heed {
 
 /// Logistic function:  y = 1 / (1 + e^−x).
 /// Shapes    any.        DTypes  f32, f64.
-/// Gradient  dx = dy y (1 − y).        Order   any.
-/// Saves     y.
+/// Gradient  dx = dy e / (1 + e)², e = e^−|x|.        Order   any.
+/// Saves     x.
 /// Throws    DTypeError.
 Tensor sigmoid(const Tensor& x);
 
 /// Hyperbolic tangent:  y = tanh x.
 /// Shapes    any.        DTypes  f32, f64.
-/// Gradient  dx = dy (1 − y²).        Order   any.
-/// Saves     y.
+/// Gradient  dx = dy 4e / (1 + e)², e = e^−2|x|, which is 1 − y².        Order   any.
+/// Saves     x.
 /// Throws    DTypeError.
 Tensor tanh(const Tensor& x);
 

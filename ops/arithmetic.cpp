@@ -64,14 +64,28 @@ struct MulVjp {
   }
 };
 
-struct DivVjp {
-  SavedTensor b, y;
-  void vjp(VjpContext& context) const {  // y = a / b
-    const Tensor da = div(context.cotangent(), context.unpack(b));
-    if (context.needs(0)) context.set(0, da);
-    if (context.needs(1)) context.set(1, neg(mul(da, context.unpack(y))));
+// a / b^n for the derivatives of a quotient: in a wider type, since 1 / b may overflow where a / b² does not.
+Tensor over_power(const Tensor& a, const Tensor& b, int n);
+
+struct QuotientVjp {
+  SavedTensor a, b;
+  int n = 1;
+  void vjp(VjpContext& context) const {  // y = a / b^n
+    const Tensor& dy = context.cotangent();
+    const Tensor b_ = context.unpack(b);
+    if (context.needs(0)) context.set(0, n == 1 ? div(dy, b_) : over_power(dy, b_, n));
+    if (context.needs(1)) context.set(1, mul(mul(dy, over_power(context.unpack(a), b_, n + 1)), -n));
   }
 };
+
+Tensor over_power(const Tensor& a, const Tensor& b, int n) {
+  Tensor y = detail::map_wide(a, b, [n](auto u, auto v) {
+    for (int k = 0; k < n; ++k) u /= v;
+    return u;
+  });
+  record("div", {&a, &b}, y, [&] { return QuotientVjp{save_input(a, "a"), save_input(b, "b"), n}; });
+  return y;
+}
 
 struct NegVjp {
   void vjp(VjpContext& context) const { context.set(0, neg(context.cotangent())); }  // y = −x
@@ -124,7 +138,7 @@ Tensor div(const Tensor& a, const Tensor& b) {
                      return detail::map_binary<T, T>(x.a, x.b, [](T u, T v) { return quotient(u, v); });
                    });
   record("div", {&x.a, &x.b}, y, [&] {
-    return DivVjp{save_input(x.b, "b"), x.b.requires_grad() ? save_output(y, "y") : SavedTensor()};
+    return QuotientVjp{x.b.requires_grad() ? save_input(x.a, "a") : SavedTensor(), save_input(x.b, "b")};
   });
   return y;
 }

@@ -38,8 +38,8 @@ Tensor mul(Scalar a, const Tensor& b);
 
 /// Quotient:  y = a / b.
 /// Shapes    broadcast.        DTypes  i32, i64 (cut towards 0), f32, f64.
-/// Gradient  da = dy / b, db = −dy y / b.        Order   any.
-/// Saves     b, y.
+/// Gradient  da = dy / b, db = −dy a / b².        Order   any.
+/// Saves     a, b.
 /// Throws    ShapeError, DTypeError, ValueError (an integer divided by 0).
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, Scalar b);

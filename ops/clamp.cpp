@@ -60,8 +60,9 @@ Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> h
   check_floating("clamp", "x", x);
   Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     return detail::map_unary<T>(x, [&](T v) {
-      if (low && v < static_cast<T>(*low)) v = static_cast<T>(*low);
-      if (high && v > static_cast<T>(*high)) v = static_cast<T>(*high);
+      // Not (v >= low): a bound that is NaN compares false, and wins.
+      if (low && !(v >= static_cast<T>(*low)) && v == v) v = static_cast<T>(*low);
+      if (high && !(v <= static_cast<T>(*high)) && v == v) v = static_cast<T>(*high);
       return v;
     });
   });

@@ -6,9 +6,10 @@
 
 namespace heed {
 
-/// y = min(max(x, low), high); an absent bound does not bind. With low > high, y = high. NaN stays.
+/// y = min(max(x, low), high); an absent bound does not bind. With low > high, y = high. NaN stays,
+/// and a bound that is NaN gives NaN everywhere.
 /// Shapes    any.        DTypes  f32, f64.
-/// Gradient  dx = dy where low <= x <= high, else 0.        Order   any.
+/// Gradient  dx = dy where low <= x <= high, else 0 (so also beside a bound that is NaN).        Order   any.
 /// Saves     x.
 /// Throws    DTypeError.
 Tensor clamp(const Tensor& x, std::optional<double> low, std::optional<double> high);

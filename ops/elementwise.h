@@ -95,4 +95,24 @@ Tensor map_floating(const Tensor& x, F&& f) {
   return visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) { return map_unary<T>(x, f); });
 }
 
+/// Both floating dtypes by a generic `f`: f32 in double, f64 in long double, rounded once. Where long double
+/// is no wider than double, as with MSVC, f64 keeps fewer digits in the tails of exponentials.
+template <class F>
+Tensor map_wide(const Tensor& x, F&& f) {
+  if (x.dtype() == DType::f32)
+    return map_unary<float>(x, [&](float v) { return static_cast<float>(f(static_cast<double>(v))); });
+  return map_unary<double>(x, [&](double v) { return static_cast<double>(f(static_cast<long double>(v))); });
+}
+template <class F>
+Tensor map_wide(const Tensor& a, const Tensor& b, F&& f) {
+  if (a.dtype() == DType::f32) {
+    return map_binary<float, float>(a, b, [&](float u, float v) {
+      return static_cast<float>(f(static_cast<double>(u), static_cast<double>(v)));
+    });
+  }
+  return map_binary<double, double>(a, b, [&](double u, double v) {
+    return static_cast<double>(f(static_cast<long double>(u), static_cast<long double>(v)));
+  });
+}
+
 }  // namespace heed::detail

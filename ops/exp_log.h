@@ -14,8 +14,8 @@ Tensor exp(const Tensor& x);
 
 /// y = e^x − 1, exact near 0.
 /// Shapes    any.        DTypes  f32, f64.
-/// Gradient  dx = dy (y + 1).        Order   any.
-/// Saves     y.
+/// Gradient  dx = dy e^x.        Order   any.
+/// Saves     x.
 /// Throws    DTypeError.
 Tensor expm1(const Tensor& x);
 

@@ -3,7 +3,6 @@
 #include <heed/core/arguments.h>
 #include <heed/core/record.h>
 #include <heed/ops/arithmetic.h>
-#include <heed/ops/clamp.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/elementwise.h>
 #include <heed/ops/exp_log.h>
@@ -18,9 +17,10 @@ struct EluVjp {
   double alpha = 1;
   void vjp(VjpContext& context) const {  // y = x > 0 ? x : α (e^x − 1)
     const Tensor x_ = context.unpack(x);
-    // Clamped first: an overflow on the branch not taken would meet a cotangent of 0.
-    const Tensor slope = mul(exp(clamp(x_, {}, 0.0)), alpha);
-    context.set(0, mul(context.cotangent(), where(gt(x_, 0), 1, slope)));
+    // Chosen first: an overflow on the branch not taken would meet a cotangent of 0.
+    const Tensor above = gt(x_, 0);
+    const Tensor slope = mul(exp(masked_fill(x_, above, 0)), alpha);
+    context.set(0, mul(context.cotangent(), where(above, 1, slope)));
   }
 };
 

@@ -15,7 +15,7 @@ Tensor sqrt(const Tensor& x);
 /// y = 1/√x.
 /// Shapes    any.        DTypes  f32, f64.
 /// Gradient  dx = −dy y³ / 2.        Order   any.
-/// Saves     y.
+/// Saves     x.
 /// Throws    DTypeError.
 Tensor rsqrt(const Tensor& x);
 
@@ -43,7 +43,7 @@ Tensor pow(const Tensor& x, Scalar exponent);
 /// Power:  y = a^b.
 /// Shapes    broadcast.        DTypes  f32, f64; both the same.
 /// Gradient  da = dy b a^(b−1), 0 where b = 0; db = dy y log a, 0 where a = 0 and b >= 0.        Order   any.
-/// Saves     a, b, y.
+/// Saves     a, b.
 /// Throws    ShapeError, DTypeError.
 Tensor pow(const Tensor& a, const Tensor& b);
 

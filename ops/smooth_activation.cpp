@@ -5,9 +5,9 @@
 #include <heed/ops/activation.h>
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/elementwise.h>
-#include <heed/ops/power.h>
 #include <heed/ops/rounding.h>
 #include <heed/ops/smooth_activation.h>
+#include <heed/ops/smooth_derivative.h>
 
 namespace heed {
 namespace {
@@ -34,7 +34,8 @@ struct LogSigmoidVjp {
 struct SoftsignVjp {
   SavedTensor x;
   void vjp(VjpContext& context) const {  // y = x / (1 + |x|)
-    context.set(0, div(context.cotangent(), square(add(abs(context.unpack(x)), 1))));
+    const Tensor d = add(abs(context.unpack(x)), 1);
+    context.set(0, div(div(context.cotangent(), d), d));  // d² may overflow
   }
 };
 
@@ -56,12 +57,15 @@ Tensor log_sigmoid(const Tensor& x) {
 
 Tensor mish(const Tensor& x) {
   check_floating("mish", "x", x);
-  return mul(x, tanh(softplus(x)));
+  Tensor y = detail::smooth_value(detail::Smooth::mish, x);
+  detail::record_smooth("mish", detail::Smooth::mish, x, y);
+  return y;
 }
 
 Tensor softsign(const Tensor& x) {
   check_floating("softsign", "x", x);
-  Tensor y = detail::map_floating(x, [](auto v) { return v / (1 + std::abs(v)); });
+  Tensor y = detail::map_floating(
+      x, [](auto v) { return std::isinf(v) ? std::copysign(decltype(v)(1), v) : v / (1 + std::abs(v)); });
   record("softsign", {&x}, y, [&] { return SoftsignVjp{save_input(x, "x")}; });
   return y;
 }

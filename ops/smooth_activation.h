@@ -21,7 +21,7 @@ Tensor log_sigmoid(const Tensor& x);
 /// y = x tanh(softplus(x)).
 /// Shapes    any.        DTypes  f32, f64.
 /// Gradient  dx = dy (t + x (1 − t²) sigmoid(x)), t = tanh(softplus(x)).        Order   any.
-/// Saves     what the operations it is written in save.
+/// Saves     x.
 /// Throws    DTypeError.
 Tensor mish(const Tensor& x);
 

@@ -6,19 +6,73 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/elementwise.h>
 #include <heed/ops/power.h>
+#include <heed/ops/smooth_derivative.h>
 #include <heed/ops/trigonometric.h>
 
 namespace heed {
 namespace {
 
+// Derivatives of the angle, r² = a² + b², in a wider type, where r⁴ neither overflows nor vanishes.
+// f(a, b, r²) is 0 where r is infinite.
+template <class F>
+Tensor map_plane(const Tensor& a, const Tensor& b, F&& f) {
+  return detail::map_wide(a, b, [&]<class W>(W u, W v) {
+    const W square = u * u + v * v;
+    return std::isinf(square) ? W(0) : f(u, v, square);
+  });
+}
+
+// The third derivative 2b (b² − 3a²) / r⁶, of which the others are turns.
+Tensor third_of_angle(const Tensor& a, const Tensor& b) {
+  const Tensor r2 = add(square(a), square(b));
+  return div(mul(mul(b, 2), sub(square(b), mul(square(a), 3))), mul(r2, square(r2)));
+}
+
+struct BendVjp {
+  SavedTensor a, b;
+  bool mixed = false;
+  void vjp(VjpContext& context) const {  // y = 2ab / r⁴, or, mixed, (a² − b²) / r⁴
+    const Tensor& dy = context.cotangent();
+    const Tensor along_a = third_of_angle(context.unpack(a), context.unpack(b));
+    const Tensor along_b = third_of_angle(context.unpack(b), context.unpack(a));
+    context.set(0, mul(dy, mixed ? neg(along_b) : along_a));
+    context.set(1, mul(dy, mixed ? along_a : along_b));
+  }
+};
+
+Tensor bend_of_angle(const Tensor& a, const Tensor& b, bool mixed) {
+  Tensor y = map_plane(a, b, [mixed](auto u, auto v, auto square) {
+    return (mixed ? (u - v) * (u + v) : 2 * u * v) / square / square;
+  });
+  record("atan2", {&a, &b}, y, [&] { return BendVjp{save_input(a, "a"), save_input(b, "b"), mixed}; });
+  return y;
+}
+
+struct AngleSlopeVjp {
+  SavedTensor a, b;
+  void vjp(VjpContext& context) const {  // y = b / r²
+    const Tensor& dy = context.cotangent();
+    const Tensor a_ = context.unpack(a);
+    const Tensor b_ = context.unpack(b);
+    if (context.needs(0)) context.set(0, neg(mul(dy, bend_of_angle(a_, b_, false))));
+    if (context.needs(1)) context.set(1, mul(dy, bend_of_angle(a_, b_, true)));
+  }
+};
+
+Tensor slope_of_angle(const Tensor& a, const Tensor& b) {
+  Tensor y = map_plane(a, b, [](auto, auto v, auto square) { return v / square; });
+  record("atan2", {&a, &b}, y, [&] { return AngleSlopeVjp{save_input(a, "a"), save_input(b, "b")}; });
+  return y;
+}
+
 struct Atan2Vjp {
   SavedTensor a, b;
   void vjp(VjpContext& context) const {  // y = atan2(a, b)
+    const Tensor& dy = context.cotangent();
     const Tensor a_ = context.unpack(a);
     const Tensor b_ = context.unpack(b);
-    const Tensor scaled = div(context.cotangent(), add(square(a_), square(b_)));
-    if (context.needs(0)) context.set(0, mul(scaled, b_));
-    if (context.needs(1)) context.set(1, neg(mul(scaled, a_)));
+    if (context.needs(0)) context.set(0, mul(dy, slope_of_angle(a_, b_)));
+    if (context.needs(1)) context.set(1, neg(mul(dy, slope_of_angle(b_, a_))));
   }
 };
 
@@ -43,22 +97,6 @@ struct TanVjp {
   void vjp(VjpContext& context) const {  // y = tan x
     const Tensor y_ = context.unpack(y);
     context.set(0, mul(context.cotangent(), add(square(y_), 1)));
-  }
-};
-
-struct AsinVjp {
-  SavedTensor x;
-  void vjp(VjpContext& context) const {  // y = asin x
-    const Tensor x_ = context.unpack(x);
-    context.set(0, mul(context.cotangent(), rsqrt(sub(1, square(x_)))));
-  }
-};
-
-struct AtanVjp {
-  SavedTensor x;
-  void vjp(VjpContext& context) const {  // y = atan x
-    const Tensor x_ = context.unpack(x);
-    context.set(0, div(context.cotangent(), add(square(x_), 1)));
   }
 };
 
@@ -96,7 +134,7 @@ Tensor asin(const Tensor& x) {
   Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     return detail::map_unary<T>(x, [](T v) { return std::asin(v); });
   });
-  record("asin", {&x}, y, [&] { return AsinVjp{save_input(x, "x")}; });
+  detail::record_smooth("asin", detail::Smooth::asin, x, y);
   return y;
 }
 
@@ -105,7 +143,7 @@ Tensor atan(const Tensor& x) {
   Tensor y = visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     return detail::map_unary<T>(x, [](T v) { return std::atan(v); });
   });
-  record("atan", {&x}, y, [&] { return AtanVjp{save_input(x, "x")}; });
+  detail::record_smooth("atan", detail::Smooth::atan, x, y);
   return y;
 }
 

@@ -43,11 +43,37 @@ HWY_INLINE V polynomial(V x, const float (&coefficients)[n]) {  // the highest p
   return p;
 }
 
-// Φ(−x) = e^(−x²/2) r for x >= 0, Φ the normal distribution function. With q = (x − 4)/(x + 4), r (x + 4) is
-// a polynomial in q: a Chebyshev fit on 0 <= x <= 14.6 with a relative error of 1.3e-8; beyond, Φ(−x) rounds
-// to 0. The rounding of x² is put back, since the exponential would magnify it.
+// The rounding of a product, exactly: product + lost(a, b, product) is a b. |a|, |b| < 2^100.
+HWY_INLINE V lost(V a, V b, V product) {
+#if HWY_NATIVE_FMA
+  return hn::MulSub(a, b, product);
+#else
+  const auto upper_half = [](V v) {  // the first 12 bits (Veltkamp)
+    const V c = hn::Mul(v, number(4097.0f));
+    return hn::Sub(c, hn::Sub(c, v));
+  };
+  const V p = upper_half(a), q = upper_half(b);
+  const V p_low = hn::Sub(a, p), q_low = hn::Sub(b, q);
+  const V first = hn::Sub(hn::Mul(p, q), product);
+  return hn::MulAdd(p_low, q_low, hn::MulAdd(p_low, q, hn::MulAdd(p, q_low, first)));
+#endif
+}
+
+// 2^64 e^x for −113 <= x <= 0: normal where e^x is not, so that a product with it
+// loses no digits before `lowered`.
+HWY_INLINE V lifted_exp(V x) {
+  const hn::RebindToSigned<D> di;
+  const auto e = exp_parts(D(), x);
+  const auto bits = hn::Add(hn::ShiftLeft<23>(hn::BitCast(di, e.shifted)), hn::Set(di, (127 + 64) << 23));
+  return hn::Mul(e.fraction, hn::BitCast(D(), bits));
+}
+HWY_INLINE V lowered(V x) { return hn::Mul(x, number(5.42101086e-20f)); }
+
+// Φ(−x) = e^(−x²/2) r for x >= 0, Φ the normal distribution function. With q = (x − 4)/(x + 4), r (x + 4)
+// is a polynomial in q: a Chebyshev fit on 0 <= x <= 14.6 with a relative error of 1.3e-8; beyond, x Φ(−x)
+// rounds to 0. The rounding of x² is put back, since the exponential would magnify it.
 struct Tail {
-  V density;  // e^(−x²/2)
+  V lifted;  // 2^64 e^(−x²/2)
   V r;
 };
 HWY_INLINE Tail normal_tail(V x) {
@@ -57,8 +83,8 @@ HWY_INLINE Tail normal_tail(V x) {
   const V p = polynomial(q, {-1.2351535e-4f, 1.9359107e-4f, 1.5687848e-3f, -3.5230519e-3f, -7.5268332e-3f,
                              6.0406418e-2f, -1.8652307e-1f, 3.8713668e-1f, -6.0789660e-1f, 7.5528514e-1f});
   const V square = hn::Mul(x, x);
-  const V half_lost = hn::Mul(number(0.5f), hn::MulSub(x, x, square));
-  const V e = exp_below_zero(D(), hn::Mul(number(-0.5f), square));
+  const V half_lost = hn::Mul(number(0.5f), lost(x, x, square));
+  const V e = lifted_exp(hn::Mul(number(-0.5f), square));
   return {hn::NegMulAdd(half_lost, e, e), hn::Mul(p, inverse)};
 }
 
@@ -68,7 +94,7 @@ HWY_INLINE V erf(V x) {
   const V p = polynomial(hn::Mul(x, x), {-9.6670458e-6f, 1.1265959e-4f, -8.4840804e-4f, 5.2210318e-3f,
                                          -2.6865431e-2f, 1.1283783e-1f, -3.7612638e-1f, 1.1283792f});
   const Tail t = normal_tail(hn::Mul(z, number(1.4142136f)));
-  const V far = hn::NegMulAdd(hn::Add(t.r, t.r), t.density, number(1.0f));  // 1 − 2 Φ(−√2 z)
+  const V far = hn::NegMulAdd(hn::Add(t.r, t.r), lowered(t.lifted), number(1.0f));  // 1 − 2 Φ(−√2 z)
   return hn::IfThenElse(hn::Lt(z, number(1.0f)), hn::Mul(x, p), hn::CopySign(far, x));
 }
 
@@ -77,58 +103,98 @@ HWY_INLINE V reflect(V x, V below) {
   return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), below, hn::Sub(number(1.0f), below));
 }
 
-HWY_INLINE V normal_cdf(V x) {
-  const Tail t = normal_tail(hn::Abs(x));
-  return reflect(x, hn::Mul(t.density, t.r));
-}
-
-HWY_INLINE V gelu_slope(V x) {  // Φ + x φ
+HWY_INLINE V gelu(V x) {  // x Φ(x), which is 0 from −15 on
   const V z = at_most(hn::Abs(x), 15.0f);
   const Tail t = normal_tail(z);
-  return reflect(x, hn::Mul(t.density, hn::NegMulAdd(number(0.39894228f), z, t.r)));
+  const V below = lowered(hn::Mul(t.lifted, hn::Mul(t.r, hn::Neg(z))));
+  const V above = hn::Mul(x, hn::NegMulAdd(lowered(t.lifted), t.r, number(1.0f)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), below, above);
 }
 
-// s = sigmoid(z) from e = e^−|z|, and s (1 − s): digits are kept on both sides. `x` has the sign of z.
+// Φ + x φ. Near its zero at −0.75 the two terms cancel: up to 1.25 the slope is ½ + √(2/π) x + x³ Q(x²), Q by
+// Taylor, where the first two cancel without an error.
+HWY_INLINE V gelu_slope(V x) {
+  const V z = at_most(hn::Abs(x), 15.0f);
+  const Tail t = normal_tail(z);
+  const V far = lowered(hn::Mul(t.lifted, hn::NegMulAdd(number(0.39894228f), z, t.r)));
+  const V square = hn::Mul(z, z);
+  const V q =
+      polynomial(square, {1.1247357e-10f, -2.2602343e-9f, 4.0923537e-8f, -6.5962679e-7f, 9.3235709e-6f,
+                          -1.1333588e-4f, 1.1543469e-3f, -9.4986257e-3f, 5.9841342e-2f, -2.6596152e-1f});
+  const V lead = hn::NegMulAdd(number(0.79788458f), z, number(0.5f));
+  const V near = hn::Sub(lead, hn::Mul(z, hn::MulAdd(square, q, number(-2.2670340e-8f))));
+  return reflect(x, hn::IfThenElse(hn::Lt(z, number(1.25f)), near, far));
+}
+
+// Of s = sigmoid(−z), z >= 0, from 2^64 e^−z.
 struct Gate {
-  V s, slope;
+  V lifted, e, inverse;  // 2^64 e, e = e^−z, 1 / (1 + e)
 };
-HWY_INLINE Gate gate(V x, V e) {
-  const V inverse = hn::Div(number(1.0f), hn::Add(number(1.0f), e));
-  const V small = hn::Mul(e, inverse);
-  const V s = hn::IfThenElse(hn::Lt(x, hn::Zero(D())), small, inverse);
-  return {s, hn::Mul(small, inverse)};
+HWY_INLINE Gate gate(V lifted) {
+  const V e = lowered(lifted);
+  return {lifted, e, hn::Div(number(1.0f), hn::Add(number(1.0f), e))};
 }
-HWY_INLINE Gate sigmoid_gate(V x) { return gate(x, exp_below_zero(D(), hn::Neg(hn::Abs(x)))); }
+HWY_INLINE Gate sigmoid_gate(V x) { return gate(lifted_exp(hn::Neg(at_most(hn::Abs(x), 111.0f)))); }
 
-HWY_INLINE V silu_slope(V x) {  // s + x s (1 − s); the second term is 0 far out, also at ±∞
+HWY_INLINE V sigmoid(V x) {
   const Gate g = sigmoid_gate(x);
-  const V bounded = hn::Min(hn::Max(x, number(-104.0f)), number(104.0f));
-  return hn::MulAdd(bounded, g.slope, g.s);
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), lowered(hn::Mul(g.lifted, g.inverse)), g.inverse);
 }
 
-// ½ (1 + tanh u) = sigmoid(2u), 2u = x w, w = a + b x², a = √(8/π), b = 0.044715 a, on |x| <= 20, beyond
-// which it is 0 or 1. a and b are split in two floats and the roundings of x², w and x w are put back, since
-// the exponential would magnify them.
+HWY_INLINE V sigmoid_slope(V x) {  // e / (1 + e)²
+  const Gate g = sigmoid_gate(x);
+  return lowered(hn::Mul(g.lifted, hn::Mul(g.inverse, g.inverse)));
+}
+
+HWY_INLINE V tanh_slope(V x) { return hn::Mul(number(4.0f), sigmoid_slope(hn::Add(x, x))); }
+
+// x s for a gate that is 0 or 1 beyond `end`, where x s is 0 or x.
+HWY_INLINE V gated(V x, const Gate& g, float end) {
+  const V z = at_most(hn::Abs(x), end);
+  const V below = lowered(hn::Mul(hn::Mul(g.lifted, g.inverse), hn::Neg(z)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), below, hn::Mul(x, g.inverse));
+}
+
+// (x s)' for s = sigmoid(v): at −z it is e / (1 + e)² (1 + e − z v'). `lead` is 1 − z v' but for its
+// `rest`; the sum cancels near the zero of the slope, so it is formed from its largest terms on.
+HWY_INLINE V gated_slope(V x, const Gate& g, V lead, V rest) {
+  const V sum = hn::Add(lead, hn::Add(g.e, rest));
+  return reflect(x, lowered(hn::Mul(g.lifted, hn::Mul(sum, hn::Mul(g.inverse, g.inverse)))));
+}
+
+HWY_INLINE V silu(V x) { return gated(x, sigmoid_gate(x), 111.0f); }
+
+HWY_INLINE V silu_slope(V x) {
+  const V z = at_most(hn::Abs(x), 111.0f);
+  return gated_slope(x, sigmoid_gate(x), hn::Sub(number(1.0f), z), hn::Zero(D()));
+}
+
+// ½ (1 + tanh u) = sigmoid(2u), 2u = x w, w = a + b x², a = √(8/π), b = 0.044715 a, on |x| <= 11, beyond
+// which x times it is 0 or x. a and b are split in two floats and the roundings of x², w and x w are put
+// back, since the exponential would magnify them.
 HWY_INLINE Gate gelu_tanh_gate(V x) {
-  const V z = at_most(hn::Abs(x), 20.0f);
+  const V z = at_most(hn::Abs(x), 11.0f);
   const V a = number(1.595703125f), a_low = number(6.59966057e-05f);
   const V b = number(7.135481387e-02f), b_low = number(2.3988324e-09f);
   const V square = hn::Mul(z, z);
-  const V square_lost = hn::MulSub(z, z, square);
-  const V w = hn::MulAdd(b, square, a);
-  const V w_lost = hn::Add(hn::MulAdd(b, square, hn::Sub(a, w)),
-                           hn::MulAdd(b, square_lost, hn::MulAdd(b_low, square, a_low)));
+  const V square_lost = lost(z, z, square);
+  const V term = hn::Mul(b, square);
+  const V w = hn::Add(a, term);
+  const V w_lost = hn::Add(hn::Add(term, hn::Sub(a, w)), lost(b, square, term));
+  const V w_low = hn::Add(w_lost, hn::MulAdd(b, square_lost, hn::MulAdd(b_low, square, a_low)));
   const V high = hn::Mul(z, w);
-  const V low = hn::MulAdd(z, w_lost, hn::MulSub(z, w, high));
-  const V e = exp_below_zero(D(), hn::Neg(high));
-  return gate(x, hn::NegMulAdd(low, e, e));
+  const V low = hn::MulAdd(z, w_low, lost(z, w, high));
+  const V e = lifted_exp(hn::Neg(high));
+  return gate(hn::NegMulAdd(low, e, e));
 }
 
-HWY_INLINE V gelu_tanh_slope(V x) {  // s + x s (1 − s) (2u)', (2u)' = a + 3 b x²
-  const Gate g = gelu_tanh_gate(x);
-  const V bounded = hn::Min(hn::Max(x, number(-20.0f)), number(20.0f));
-  const V inner = hn::MulAdd(number(0.21406445f), hn::Mul(bounded, bounded), number(1.5957691f));
-  return hn::MulAdd(hn::Mul(bounded, g.slope), inner, g.s);
+HWY_INLINE V gelu_tanh(V x) { return gated(x, gelu_tanh_gate(x), 11.0f); }
+
+HWY_INLINE V gelu_tanh_slope(V x) {  // v' = a + 3 b x²
+  const V z = at_most(hn::Abs(x), 11.0f);
+  const V lead = hn::NegMulAdd(number(1.595703125f), z, number(1.0f));
+  const V inner = hn::MulAdd(number(0.21406445f), hn::Mul(z, z), number(6.59966057e-05f));
+  return gated_slope(x, gelu_tanh_gate(x), lead, hn::Neg(hn::Mul(z, inner)));
 }
 
 HWY_INLINE V tanh(V x) { return keep_nan(x, hn::Tanh(D(), x)); }
@@ -161,18 +227,17 @@ void map_loop(Map f, const float* x, float* y, std::int64_t n) {
     case Map::relu:
       return each(x, y, n, [](V v) { return relu(v); });
     case Map::sigmoid:
-      return each(x, y, n, [](V v) { return sigmoid_gate(v).s; });
+      return each(x, y, n, [](V v) { return sigmoid(v); });
     case Map::silu:
-      return each(x, y, n, [](V v) { return hn::Mul(v, sigmoid_gate(v).s); });
+      return each(x, y, n, [](V v) { return silu(v); });
     case Map::gelu:
-      return each(x, y, n, [](V v) { return hn::Mul(v, normal_cdf(v)); });
+      return each(x, y, n, [](V v) { return gelu(v); });
     case Map::gelu_tanh:
-      return each(x, y, n, [](V v) { return hn::Mul(v, gelu_tanh_gate(v).s); });
+      return each(x, y, n, [](V v) { return gelu_tanh(v); });
   }
 }
 
 void map2_loop(Map2 f, const float* a, const float* b, float* y, std::int64_t n) {
-  const V one = number(1.0f);
   switch (f) {
     case Map2::add:
       return each2(a, b, y, n, [](V u, V v) { return hn::Add(u, v); });
@@ -183,11 +248,11 @@ void map2_loop(Map2 f, const float* a, const float* b, float* y, std::int64_t n)
     case Map2::div:
       return each2(a, b, y, n, [](V u, V v) { return hn::Div(u, v); });
     case Map2::tanh_vjp:
-      return each2(a, b, y, n, [&](V t, V g) { return hn::Mul(g, hn::NegMulAdd(t, t, one)); });
+      return each2(a, b, y, n, [](V x, V g) { return hn::Mul(g, tanh_slope(x)); });
     case Map2::relu_vjp:
       return each2(a, b, y, n, [](V x, V g) { return hn::IfThenZeroElse(hn::Le(x, hn::Zero(D())), g); });
     case Map2::sigmoid_vjp:
-      return each2(a, b, y, n, [&](V s, V g) { return hn::Mul(g, hn::Mul(s, hn::Sub(one, s))); });
+      return each2(a, b, y, n, [](V x, V g) { return hn::Mul(g, sigmoid_slope(x)); });
     case Map2::silu_vjp:
       return each2(a, b, y, n, [](V x, V g) { return hn::Mul(g, silu_slope(x)); });
     case Map2::gelu_vjp:

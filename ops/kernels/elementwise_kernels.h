@@ -9,7 +9,7 @@ namespace heed::kernels {
 
 enum class Map : int { exp, tanh, erf, relu, sigmoid, silu, gelu, gelu_tanh };
 
-/// `*_vjp`: dy · f'(x) from (x, dy); tanh, relu and sigmoid from (y, dy).
+/// `*_vjp`: dy · f'(x) from (x, dy); relu from (y, dy).
 enum class Map2 : int {
   add,
   sub,

@@ -1,7 +1,8 @@
 #pragma once
 
-// What results are held to over the whole range of a dtype: functions in 113 bits, errors in units in the last place, and
-// the numbers that a range is walked by. __float128 and libquadmath come with g++ alone; see tests/CMakeLists.txt.
+// What results are held to over the whole range of a dtype: functions in 113 bits, errors in units
+// in the last place, and the numbers that a range is walked by. __float128 and libquadmath come with
+// g++ alone; see tests/CMakeLists.txt.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +19,8 @@ __extension__ typedef __float128 Quad;  // its exponents reach from −16494 to 
 inline Quad quad(double x) { return static_cast<Quad>(x); }
 inline Quad quad_pi() { return acosq(quad(-1)); }
 
-/// Distance of neighbouring numbers of T at |x|: below the normal numbers that of the subnormal ones, beyond the
-/// largest number that below it.
+/// Distance of neighbouring numbers of T at |x|: below the normal numbers that of the subnormal ones,
+/// beyond the largest number that below it.
 template <class T>
 Quad spacing_at(Quad x) {
   using Limits = std::numeric_limits<T>;
@@ -28,9 +29,9 @@ Quad spacing_at(Quad x) {
   return ldexpq(quad(1), std::clamp(exponent, Limits::min_exponent, Limits::max_exponent) - Limits::digits);
 }
 
-/// Error of `got` in units in the last place of T at `wanted`, or at `largest_term` where that is larger. A NaN or an
-/// infinity that is missed is an infinite error. Numbers of T end at 2^max_exponent: a result that overflowed counts as that
-/// number, and so does a larger finite `wanted`.
+/// Error of `got` in units in the last place of T at `wanted`, or at `largest_term` where that is larger.
+/// A NaN or an infinity that is missed is an infinite error. Numbers of T end at 2^max_exponent: a result
+/// that overflowed counts as that number, and so does a larger finite `wanted`.
 template <class T>
 double ulps_off(T got, Quad wanted, Quad largest_term = 0) {
   constexpr double never = std::numeric_limits<double>::infinity();
@@ -43,8 +44,9 @@ double ulps_off(T got, Quad wanted, Quad largest_term = 0) {
   return static_cast<double>(fabsq(within(g) - within(wanted)) / unit);
 }
 
-/// A walk through the whole range of T: ±0, NaN, ±∞, the largest numbers, every power of two from the least subnormal number
-/// on, with `between` further points up to the next, and both neighbours of ±s for each switch s.
+/// A walk through the whole range of T: ±0, NaN, ±∞, the largest numbers, every power of two from
+/// the least subnormal number on, with `between` further points up to the next, and both
+/// neighbours of ±s for each switch s.
 template <class T>
 std::vector<T> whole_range(int between = 2, const std::vector<double>& switches = {}) {
   using Limits = std::numeric_limits<T>;
