@@ -50,7 +50,7 @@ void print_help() {
   heed::fail<heed::ValueError>(where, fmt::format("{} (see {} --help)", problem, help));
 }
 
-// Says that there is no such thing, and the nearest of those that there are.
+// Throws: there is no flag or command of this name. Names the nearest one that exists.
 [[noreturn]] void refuse_name(const std::string& where, const char* kind, std::string_view name,
                               const std::vector<std::string>& names, const std::string& help) {
   const std::string nearest = nearest_name(name, names);
@@ -65,7 +65,7 @@ void print_help() {
   refuse_name(word, "command", word, names, "heed");
 }
 
-// What is wrong with the flags: first a flag that there is not, for it may be why another is missing.
+// Says what is wrong with the flags. An unknown flag comes first: it may be a required one, misspelt.
 [[noreturn]] void refuse_flags(const CLI::App& parser, const std::string& command,
                                const CLI::ParseError& error) {
   const std::string help = "heed " + command;
@@ -84,7 +84,7 @@ void print_help() {
   refuse(command, error.what(), help);
 }
 
-// False if help was asked for, and given.
+// Returns false if help was asked for, which it then has printed.
 bool read_flags(CLI::App& parser, const std::string& command, int argc, char** argv) {
   try {
     parser.parse(argc, argv);

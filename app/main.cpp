@@ -32,8 +32,8 @@ void set_speaker(const World& world) {
   if (world.size() > 1) speaker = fmt::format("heed: rank {} of {}: ", world.rank(), world.size());
 }
 
-// A mapped file that somebody cuts meanwhile is noticed where its bytes are used, far from any throw. mpirun
-// ends the other ranks.
+// Handles SIGBUS, which a read beyond the end of a mapped file raises: another process has cut the file. No
+// exception can be thrown from there. mpirun ends the other ranks.
 extern "C" void end_at_cut_file(int) {
   constexpr std::string_view message = "a file became shorter while it was read\n";
   for (const std::string_view part : {std::string_view(speaker), message}) {
@@ -42,8 +42,8 @@ extern "C" void end_at_cut_file(int) {
   ::_exit(exit_failure);
 }
 
-// What stops one of several ranks ends them all. The others leave rank 0 a moment to say what stops every
-// one of them.
+// An error on one of several ranks ends them all. Ranks other than 0 wait a moment first, so that rank 0 says
+// what stops every one of them.
 int complain(const World* world, std::string message, int status) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   const bool alone = world == nullptr || world->size() == 1;

@@ -8,13 +8,14 @@
 
 namespace heed::detail {
 
-/// A result of its own with the elements and the history of x, so that gradients with respect to it stop
-/// there. Without history of x, or under NoGrad, a fresh leaf where `leaf` asks for one.
+/// A new tensor with the elements and the history of x and a place of its own on the tape, so that a gradient
+/// with respect to it stops there. Where nothing is recorded, it is a fresh leaf if `leaf` is true, and
+/// otherwise a constant.
 Tensor alias(const Tensor& x, bool leaf);
 
-/// The operands with history that unrecorded operations of this thread read while it lives: what a function
-/// captures. For functions that run under NoGrad and are given detached arguments. What a function captures,
-/// the function round it captures as well.
+/// While it lives, notes the operands with history that unrecorded operations of this thread read: what a
+/// function captures. For functions that run under NoGrad and are given detached arguments. It may nest: what
+/// an inner function captures, the outer one captures as well.
 class CaptureOperands final : public TapeObserver {
  public:
   CaptureOperands() noexcept = default;

@@ -84,7 +84,7 @@ void release_cached() {
 }
 
 void* allocate_data(std::size_t bytes) {
-  // Beyond half of the address space no class exists; let operator new refuse it.
+  // From 2^62 bytes on there is no size class: refused here, as operator new would refuse it.
   if (bytes >= (std::size_t{1} << 62)) throw std::bad_alloc();
   void* block = nullptr;
   if (!caching_enabled()) {

@@ -5,14 +5,14 @@
 
 namespace heed {
 
-/// `AnomalyMode guard;` — while it lives, GradError on this thread for the first recorded operation
+/// `AnomalyMode guard;` — while it lives, this thread throws a GradError at the first recorded operation
 ///   - whose result holds a NaN, or an Inf although all its operands are finite,
-///   - whose vector-Jacobian product gives a NaN or an Inf,
-/// naming operation, module path, result or input, shape and index. For finding a fault: every value is
-/// read once more. Infinities that are written on purpose are none of them: operations whose payload
-/// says `may_be_infinite` (the log-sum-exp of a row without keys is −inf), and a fill value that is
-/// itself an operand. Within it `checkpoint` records its function instead of recomputing it, so that
-/// its operations are named.
+///   - whose vector-Jacobian product gives a NaN or an Inf.
+/// The error names operation, module path, result or input, shape and index. For finding a fault, as every
+/// value is read once more. Infinities that are written on purpose are let pass: those of operations whose
+/// payload says `may_be_infinite` (the log-sum-exp of a row without keys is −inf), and a fill value that is
+/// itself an operand. Within it `checkpoint` records its function instead of recomputing it, so that the
+/// operations inside are named.
 class AnomalyMode final : public TapeObserver {
  public:
   /// Of nested ones the innermost holds: `AnomalyMode pause(false);` looks away for its scope.

@@ -50,7 +50,7 @@ Tensors points_at(const Tensors& inputs, bool with_history) {
   return points;
 }
 
-// Σ_i y_iᵀ-products with respect to x; zeros where there is no path.
+// The gradients of Σ_i ⟨cotangents_i, outputs_i⟩ with respect to x; zeros where there is no path.
 Tensors products_of(const Tensors& outputs, const Tensors& cotangents, const Tensors& x, bool create_graph) {
   Tensors used;
   GradOptions options{.retain_graph = true, .create_graph = create_graph, .allow_unused = true};

@@ -13,7 +13,7 @@ namespace heed {
 using DrawLog = std::vector<RandomStream>;
 
 namespace detail {
-/// The next stream of a generator in this state, by way of the logs of this thread.
+/// The next stream of a generator in this state, noted in or taken from the logs of this thread.
 RandomStream draw(RandomStream& state);
 
 /// One of the logs that watch a thread's draws, the innermost first.
@@ -36,8 +36,8 @@ class RecordDraws {
   Restore<detail::DrawWatch*> innermost_;
 };
 
-/// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order,
-/// and moves no generator.
+/// While it lives, `Generator::take` of this thread hands out what `log` holds, in its order, and moves no
+/// generator at all.
 /// Throws    GradError (from `take`, when the log is at its end).
 class ReplayDraws {
  public:

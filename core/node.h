@@ -24,8 +24,8 @@ struct Edge {
   std::uint32_t output = 0;
 };
 
-/// Shape and dtype of an output, kept to make zeros and to validate cotangents after the
-/// tensor itself is gone.
+/// Shape and dtype of an output, kept to make zeros and to validate cotangents after the tensor itself is
+/// gone from memory.
 struct OutputMeta {
   Shape shape;
   DType dtype = DType::f32;
@@ -70,7 +70,7 @@ class Node : public RefCounted, public Pooled {
   virtual void release_saved() = 0;
 
  private:
-  // Of operations with more inputs or outputs than lie in the node: all of them.
+  // All edges, or all outputs, of an operation that has more of them than fit into the node itself.
   struct More {
     std::vector<Edge> edges;
     std::vector<OutputMeta> outputs;
@@ -85,7 +85,7 @@ class Node : public RefCounted, public Pooled {
   const ScopeName* scope_;
   union {
     std::uint64_t order_;
-    Node* next_dead_;  ///< of a node that nobody holds any more
+    Node* next_dead_;  ///< the next one to delete, once nobody holds this node
   };
   std::int64_t saved_bytes_ = 0;
   std::uint32_t output_count_ = 0;

@@ -5,7 +5,7 @@
 
 namespace heed {
 
-/// Threads that parallel loops may use: the value set, else OMP_NUM_THREADS, else the
+/// How many threads parallel loops may use: the number that was set, else OMP_NUM_THREADS, else the number of
 /// processors of this process.
 int num_threads();
 /// ValueError if count < 1.

@@ -14,7 +14,7 @@ constexpr std::size_t classes = pool_max_bytes / unit;
 constexpr std::size_t slab_bytes = 64 * 1024;
 constexpr std::align_val_t alignment{64};
 
-// A list of free blocks; each block knows how many there are from it on.
+// A list of free blocks; `count` of each block is how many there are from it to the end of the list.
 struct FreeBlock {
   FreeBlock* next = nullptr;
   FreeBlock* next_list = nullptr;  // in the depot, where the first block of a list stands for it
@@ -54,8 +54,8 @@ Depot& depot() {
   return *instance;
 }
 
-// Of each class a thread keeps the list it works on and one full list: so it goes to the depot at most once
-// in a slab's worth of calls.
+// For each class a thread keeps the list that it works on and one full list, so that it goes to the depot at
+// most once in as many calls as a slab has blocks.
 struct ThreadLists {
   FreeBlock* active;
   FreeBlock* full;

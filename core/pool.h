@@ -13,8 +13,8 @@ inline constexpr std::size_t pool_max_bytes = 512;
 void* pool_allocate(std::size_t bytes);
 void pool_free(void* block, std::size_t bytes) noexcept;
 
-/// Whether memory is cached at all; false when the environment variable HEED_NO_CACHE is set
-/// to anything but 0.
+/// Whether memory is cached at all. False in sanitizer builds, and where the environment variable
+/// HEED_NO_CACHE is set and neither empty nor 0. Read once.
 bool caching_enabled();
 
 /// Base class that takes its objects from the pool.

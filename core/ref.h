@@ -13,8 +13,8 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
-  /// True when this was the last reference. Where it is the only one, nobody else can take another:
-  /// no locked write then.
+  /// Gives up one reference; true when it was the last. Where it is the only one, nobody else can take
+  /// another, so the locked subtraction is left out.
   bool drop() const noexcept { return unique() || count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   bool unique() const noexcept { return count_.load(std::memory_order_acquire) == 1; }
 

@@ -4,8 +4,8 @@
 
 namespace heed {
 
-/// Sets a variable for a scope and puts its former value back at the end, exceptions included. That of a
-/// thread-local variable is destroyed on the thread that made it.
+/// Sets a variable for a scope and puts its former value back at the end, exceptions included. A Restore of a
+/// thread-local variable must be destroyed on the thread that made it.
 template <class T>
 class Restore {
  public:

@@ -8,8 +8,8 @@
 namespace heed {
 namespace {
 
-// Data and, at the end, the header, in whole lines: so the data is 64-byte aligned, and a few elements
-// share the header's line.
+// Data and, at the end, the header, rounded up to whole cache lines: so the data is 64-byte aligned, and a
+// few elements share the header's line.
 constexpr std::size_t joined_bytes(std::size_t bytes) { return (bytes + sizeof(Storage) + 63) / 64 * 64; }
 
 }  // namespace

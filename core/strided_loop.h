@@ -86,7 +86,7 @@ class StridedLoop {
   int rank_ = 0;
   std::int64_t numel_ = 0;
   Offsets base_;
-  // Of the joined axes; what lies beyond `rank_` is never read, and small tensors would feel it being zeroed.
+  // Of the joined axes. Entries from `rank_` on are never read; zeroing them would slow small tensors down.
   std::array<std::int64_t, Shape::max_rank> sizes_;
   std::array<Offsets, Shape::max_rank> strides_;
 };

@@ -26,7 +26,7 @@ class TapeClock final : public TapeObserver {
  public:
   TapeClock();
 
-  /// The time since the last operation belongs to none.
+  /// Time begins anew: what has passed since the last operation is not counted to the next one.
   void restart();
   /// In the order in which the operations first met.
   const std::vector<ClockRow>& rows() const { return rows_; }

@@ -40,7 +40,7 @@ struct TapeLedger::Book {
     return at->second;
   }
 
-  // A peak is written down when it is left, not at each node on the way up.
+  // A peak is noted when the total first falls again, not at each node on the way up.
   void settle_peak() {
     if (!at_peak) return;
     counts.saved_at_peak = counts.saved_now;

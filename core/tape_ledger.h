@@ -33,16 +33,16 @@ struct LedgerCounts {
   std::vector<LedgerRow> rows;
 };
 
-/// `TapeLedger ledger;` — books what the nodes save that this thread records while it lives; what they
-/// release, on whatever thread, is taken off again. Of nested ones the innermost books. check::ledger_report
-/// prints the counts.
+/// `TapeLedger ledger;` — while it lives, counts what the nodes that this thread records save; what they
+/// release, on whatever thread, is taken off again. Of nested ledgers only the innermost counts.
+/// check::ledger_report prints the counts.
 class TapeLedger final : public TapeObserver {
  public:
   TapeLedger();
   ~TapeLedger() override;
   LedgerCounts counts() const;
 
-  // For Node: it drops what it saved.
+  // Called by a Node that drops what it saved.
   static void remove(std::uint32_t ledger, const Node& node) noexcept;
 
  private:
@@ -53,7 +53,7 @@ class TapeLedger final : public TapeObserver {
   struct Book;
   static std::map<std::uint32_t, Book*>& open_books();
   std::unique_ptr<Book> book_;
-  std::vector<const Storage*> noted_;  // what the operation saves that is being recorded
+  std::vector<const Storage*> noted_;  // what the operation being recorded has saved so far
 };
 
 }  // namespace heed

@@ -17,8 +17,8 @@ struct RecordedOperation {
 };
 
 /// Base of what watches the tape: while it lives, it is told what this thread records and what the walks of
-/// this thread compute, in that order. Observers nest; the innermost is told first. It is made and destroyed
-/// on one thread. What an observer throws, the operation throws; an observer must not record.
+/// this thread compute, as it happens. Observers nest; the innermost is told first. An observer is made and
+/// destroyed on one thread. What it throws, the operation throws; it must not record anything.
 /// AnomalyMode, TapeClock, TapeLedger and TapeTrace are observers.
 class TapeObserver {
  public:
@@ -45,8 +45,8 @@ class TapeObserver {
   static bool any() noexcept { return innermost != nullptr; }
 
  protected:
-  /// Of nested observers of one kind, which is a name, the innermost alone listens. Those without
-  /// a kind all do.
+  /// `kind` is a name, or null. Of nested observers of one kind only the innermost listens; observers without
+  /// a kind all listen.
   explicit TapeObserver(const char* kind = nullptr) noexcept;
   virtual ~TapeObserver();
 

@@ -68,8 +68,8 @@ class Tensor {
     return reinterpret_cast<T*>(impl_->storage->data()) + impl_->view.offset;
   }
 
-  /// Writes `value` to every element, or the elements of `source` (same shape and
-  /// dtype). Rules of `mutable_data`.
+  /// Write `value` to every element, or copy the elements of `source` (same shape and dtype). Both bump the
+  /// version and throw as `mutable_data` does.
   Tensor& fill_(Scalar value);
   Tensor& copy_(const Tensor& source);
 
@@ -97,8 +97,8 @@ class Tensor {
   /// before the gradient is stored, returned or passed on; with create_graph what they compute is recorded.
   /// They belong to the leaf or result and end with it. The gradient may be shared: it must not be written
   /// to. A hook that holds this tensor keeps it alive for ever.
-  /// Throws    GradError (no requires_grad; from backward, a
-  /// replacement of another shape or dtype), ValueError (no function).
+  /// Throws    GradError (the tensor does not require grad; in backward: a replacement of another shape or
+  ///           dtype), ValueError (no function).
   HookHandle register_hook(GradientHook hook) const;
   /// Calls `hook` in every backward as soon as this leaf's last consumer has run and the sum is in `.grad`,
   /// which it sees and may write to.

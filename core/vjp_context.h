@@ -19,8 +19,8 @@ class VjpContext {
   /// Cotangent of an output; zeros where nothing downstream used that output. It may have any strides.
   const Tensor& cotangent(int output = 0);
   bool has_cotangent(int output) const { return cotangents_[static_cast<std::size_t>(output)].defined(); }
-  /// Gives the cotangent up: where this returns true for it, nobody else holds its elements, so
-  /// they may be reused.
+  /// The cotangent of an output, moved out of the context, so that its memory may be reused where nobody else
+  /// holds it. Zeros as `cotangent` gives them; after this call `cotangent` gives zeros.
   Tensor take_cotangent(int output = 0);
   /// Sets the gradient of an input: the shape and dtype of that input, any strides.
   void set(int input, Tensor gradient);

@@ -56,7 +56,7 @@ void Walk::collect() {
     entries_[i].leaf = node->is_leaf();
     entries_[i].released = node->released();
     slot_count += entries_[i].slots;
-    // Leaves are the first of every order; the rest of a chain is found in its order.
+    // Leaves have order number 0. The other nodes of a chain are found in descending order already.
     if (entries_[i].leaf) {
       leaves.push_back(i);
     } else {
@@ -130,7 +130,7 @@ void Walk::run() {
   }
   for (std::size_t k = 0; k < descending_.size(); ++k) {
     const Entry& entry = entries_[descending_[k]];
-    // Of a large graph the next nodes come from memory: fetched while this one is worked on.
+    // In a large graph the next nodes are not in the caches: they are fetched while this one runs.
     if (k + 2 < descending_.size()) {
       const Node* const next = entries_[descending_[k + 2]].node;
       __builtin_prefetch(next);

@@ -12,8 +12,8 @@ namespace heed::detail {
 
 /// One walk over the tape, for `backward`, `grad` and operations that differentiate a function in their own
 /// vjp. The recursive idea:
-///   propagate(node): wait for the cotangents of all consumers; add them up; node.vjp; propagate(each
-///   producer)
+///   propagate(node):  wait for the cotangents of all consumers; add them up; node.vjp;
+///                     propagate(each producer)
 /// Every producer has a smaller order number than its consumers, so walking the reachable nodes in descending
 /// order meets each node exactly when its cotangents are complete, without recursion. Leaves do not wait for
 /// their turn: each is finished when its last consumer has run.
@@ -40,8 +40,8 @@ class Walk {
   std::vector<Tensor> run_grad(std::span<const std::uint32_t> slots);
 
  private:
-  // What of a node the walk asks for more than once is kept here: of a large graph, no node is
-  // still in the caches.
+  // A copy of what the walk reads of a node more than once: in a large graph the node itself has left the
+  // processor's caches by then.
   struct Entry {
     Node* node;
     std::uint32_t first_edge = 0;

@@ -55,7 +55,7 @@ Tensor positions_within(const Tensor& documents) {
   return positions;
 }
 
-// documents: undefined where a row is one.
+// The causal mask, with documents kept apart; `documents` is undefined where each row is one document.
 AttentionMask mask_of(const Tensor& documents) {
   const AttentionMask causal = AttentionMask::causal();
   return documents.defined() ? causal & AttentionMask::documents(documents) : causal;

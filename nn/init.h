@@ -6,7 +6,7 @@
 
 namespace heed::nn {
 
-// Fresh parameters. All draw in the dtype asked for, from the caller's generator.
+// New parameters, with elements drawn in the given dtype from the caller's generator.
 
 /// A leaf that requires grad, with elements from N(mean, deviation²).
 Tensor normal_parameter(const Shape& shape, Generator& generator, double deviation = 1.0,

@@ -49,7 +49,7 @@ class MemberVisitor {
   virtual void buffer(std::string_view name, Buffer& buffer) = 0;
   virtual void child(std::string_view name, Module& child) = 0;
   /// Parts of a parameter that mean something by themselves, such as q, k and v in one weight: sizes along an
-  /// axis that add up to it. For whoever looks at gradients part by part: others do not ask for them.
+  /// axis that add up to its size. Only visitors that look at gradients part by part ask for them.
   virtual bool asks_for_blocks() const { return false; }
   virtual void blocks([[maybe_unused]] const Tensor& parameter, [[maybe_unused]] int axis,
                       [[maybe_unused]] const std::vector<ParameterBlock>& blocks) {}

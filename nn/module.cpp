@@ -57,7 +57,7 @@ std::string_view MemberVisitor::take_name(std::string_view& names) {
   return name;
 }
 
-// The depth-first walk that everything below stands on.
+// The depth-first walk that the functions below are built on.
 void Module::collect(const std::string& prefix, std::vector<Slot>& slots) {
   struct Visitor final : MemberVisitor {
     Visitor(const std::string& p, std::vector<Slot>& s) : prefix(p), slots(s) {}

@@ -116,7 +116,8 @@ class Module {
     Tensor* tensor;
     bool trained;
   };
-  /// All slots in depth-first order, tied ones each time. Handles to be filled or read: const callers read.
+  /// All slots in depth-first order; a tied tensor appears at each of its places. Const callers must only
+  /// read through the pointers.
   std::vector<Slot> slots() const;
   void collect(const std::string& prefix, std::vector<Slot>& slots);
   void collect_blocks(std::vector<BlockedParameter>& blocked);

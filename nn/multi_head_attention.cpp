@@ -117,7 +117,7 @@ Tensor widened(const Tensor& x, std::int64_t keys, std::int64_t extra, Scalar va
   return concat({columns, full(shape, value, x.dtype())}, -1);
 }
 
-// One row for each head under x [.., H, T, D]: row [1, 1, H·D]
+// x [.., H, T, D] with one more row for each head below: row [1, 1, H·D] → [.., H, T + 1, D]
 Tensor with_row(const Tensor& x, const Tensor& row) {
   Shape shape = x.shape();
   shape[shape.rank() - 2] = 1;
@@ -258,8 +258,8 @@ Tensor MultiHeadAttention::rotated(const Tensor& heads, const Tensor& positions)
   return options_.rope ? rope(heads, positions, *options_.rope) : heads;
 }
 
-// The extra keys have no position, so what the mask says of the others is written out, and they
-// are left open.
+// The extra keys have no position. So what the mask says of the other keys is written out pair by pair, and
+// the extra ones are left open.
 void MultiHeadAttention::append_extra_keys(Heads& heads, AttentionMask& mask) const {
   const Shape scores = scores_shape(name(), heads.query, heads.key);
   const DType dtype = heads.query.dtype();

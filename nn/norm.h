@@ -41,7 +41,7 @@ class Norm : public Module {
   HEED_MEMBERS(weight, bias)
 };
 
-/// Norm of one kind, whatever the options say, under the name it is known by.
+/// A Norm whose kind is fixed, whatever the options say: LayerNorm and RMSNorm below.
 template <NormKind norm_kind>
 class NormOf final : public Norm {
  public:

@@ -46,7 +46,7 @@ class QkvProjection final : public Module {
   void visit(MemberVisitor& visitor) override;
 
  private:
-  /// First row and row after the last of one part of the packed weight and bias.
+  /// The rows begin … end−1 of the packed weight and bias that are one part.
   struct Rows {
     std::int64_t begin, end;
   };

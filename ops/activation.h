@@ -40,7 +40,7 @@ Tensor relu(const Tensor& x);
 /// Throws    DTypeError.
 Tensor silu(const Tensor& x);
 
-/// Which form of gelu: exact, or GPT-2's.
+/// How gelu is approximated: `none`, that is exact, or by tanh as in GPT-2.
 enum class Gelu { none, tanh };
 
 /// Gaussian error linear unit:  y = x Φ(x), Φ(x) = ½ (1 + erf(x/√2));

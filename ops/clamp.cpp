@@ -30,7 +30,7 @@ struct ExtremeVjp {
     const Tensor b_ = context.unpack(b).detach();
     const Tensor tie = eq(a_, b_);
     const Tensor half = where(tie, mul(dy, 0.5), dy);
-    // Beside a NaN nobody wins, and both get all of dy.
+    // Where a or b is NaN, neither is below the other, and both get all of dy.
     const Tensor a_below = lt(a_, b_);
     const Tensor b_below = lt(b_, a_);
     if (context.needs(0)) context.set(0, where(largest ? a_below : b_below, 0, half));

@@ -29,7 +29,7 @@ namespace heed {
 namespace {
 
 constexpr const char* op = "cross_entropy";
-constexpr std::int64_t cache_bytes = 32 << 20;  // what no cache of a core's group is expected to hold
+constexpr std::int64_t cache_bytes = 32 << 20;  // more than this no cache is expected to hold
 
 // Coefficients of −lp[c] in one row: `hit` for the target class, `spread · w_c` for every class.
 struct RowTerms {

@@ -20,22 +20,20 @@ struct CrossEntropyOptions {
 };
 
 /// Cross entropy of logits, with lp = log_softmax(x) over the classes.
-///   class indices y:  l_n = (1−ε) w_y (−lp[y]) + (ε/C) Σ_c w_c (−lp[c]), and 0 where y == ignore_index
-///   probabilities y:  l_n = −Σ_c w_c ((1−ε) y_c + ε/C) lp[c]
+///   class indices y:  l_n = (1−ε) w_y (−lp[y]) + (ε/C) Σ_c w_c (−lp[c]), and 0 where y == ignore_index;
+///   probabilities y:  l_n = −Σ_c w_c ((1−ε) y_c + ε/C) lp[c].
 /// A term whose coefficient is 0 is skipped, whatever its logit.
-/// Reduction none: l · sum: Σ l · mean: Σ l / Σ_kept w_y for indices (0 when that weight is 0), and
-/// Σ l / N for probabilities.
-/// Shapes    logits [C], [N, C] or [N, C, d..]; target i64 or i32 [] / [N] / [N, d..], or
-/// floating of logits' shape.
-///           Result: target's shape without the class axis for none, [] otherwise.
+/// Reduction none gives l, sum Σ l, mean Σ l / Σ_kept w_y for indices (0 when that weight is 0)
+/// and Σ l / N for probabilities.
+/// Shapes    logits [C], [N, C] or [N, C, d..]; target i64 or i32 [] / [N] / [N, d..], or floating of the
+///           logits' shape. Result: the target's shape without the class axis for none, [] otherwise.
 /// DTypes    f32, f64.
 /// Gradient  dx = dl (softmax(x) Σ_c a_c − a), a_c the coefficient of −lp[c]; exactly 0 for an ignored row,
 /// even of NaN.
 ///           Floating targets and the weight get gradients too.        Order   any.
 /// Saves     logits, target, maximum and sum of the other exponentials of each row.
 /// Throws    IndexError (a target outside 0 … C−1 that is not ignore_index: value, position, C; before any
-/// read),
-///           ShapeError, DTypeError, ValueError (label_smoothing).
+///           read), ShapeError, DTypeError, ValueError (label_smoothing).
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});
 
 /// Sum of the losses and the weight they would be divided by. Over micro-batches or ranks, add

@@ -72,8 +72,8 @@ Tensor map_binary(const Tensor& a, const Tensor& b, F&& f) {
   return y;
 }
 
-/// The same by a vector kernel for f32. Of an operand that is given up, the memory becomes the result's where
-/// nobody else holds it and it is row-major.
+/// The same by a vector kernel, for f32. An operand given as an rvalue may be overwritten: its memory becomes
+/// that of the result where it is row-major and nobody else holds it.
 Tensor map_kernel(kernels::Map f, const Tensor& x);
 Tensor map_kernel(kernels::Map2 f, const Tensor& a, const Tensor& b);
 Tensor map_kernel(kernels::Map2 f, const Tensor& a, Tensor&& b);

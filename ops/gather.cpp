@@ -41,7 +41,7 @@ void for_lines(const Shape& shape, int axis, const std::array<const View*, 3>& v
       grain);
 }
 
-// Rank and sizes; the axis made non-negative.
+// Checks rank and sizes. Returns the axis, counted from 0.
 int check_lines(const char* op, const Tensor& x, std::int64_t axis, const Tensor& indices) {
   check_rank(op, "x", x, 1);
   check_defined(op, "indices", indices);

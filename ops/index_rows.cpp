@@ -14,7 +14,7 @@
 namespace heed::detail {
 namespace {
 
-// What lies at one position of an axis, the first.
+// A view of what lies at position 0 of an axis.
 View row_view(const View& view, int axis) {
   View row = view;
   row.shape.erase(axis);

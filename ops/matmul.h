@@ -7,8 +7,7 @@ namespace heed {
 
 /// Matrix product with NumPy's rules:  y[.., i, j] = Σ_k a[.., i, k] b[.., k, j].
 /// Shapes    a [.., m, k], b [.., k, n] → y [.., m, n]; leading axes broadcast. A 1-D a is a row, a 1-D b a
-/// column, and
-///           that axis is left out of y. k == 0 gives zeros.
+///           column, and that axis is left out of y. k == 0 gives zeros.
 /// DTypes    f32, f64.
 /// Gradient  da = dy bᵀ, db = aᵀ dy, summed over broadcast axes.        Order   any.
 /// Saves     a, b.

@@ -26,7 +26,7 @@
 namespace heed::detail {
 namespace {
 
-// Rows a chunk takes: its partial dweight and dbias are joined in the order of the chunks.
+// How many rows a chunk takes. The dweight and dbias of all chunks are added in the order of the chunks.
 std::int64_t rows_per_chunk(std::int64_t n) {
   return std::max<std::int64_t>(1, elementwise_grain / std::max<std::int64_t>(n, 1));
 }

@@ -6,7 +6,7 @@
 namespace heed::detail {
 namespace {
 
-// Step between neighbours along the last axis that has any; 0 if there are none.
+// The stride, without its sign, of the last axis that is longer than 1; 0 if there is no such axis.
 std::int64_t last_step(const View& view) {
   for (int k = view.shape.rank() - 1; k >= 0; --k) {
     if (view.shape[k] > 1) return view.strides[k] < 0 ? -view.strides[k] : view.strides[k];

@@ -28,8 +28,8 @@ ReduceAxes repeated_axes(const Tensor& x, const Shape& shape);
 /// ValueError if some element of the result would be reduced from nothing.
 void check_not_empty(std::string_view op, const Tensor& x, const ReduceAxes& axes);
 
-/// How a reduction is cut: blocks of so many outputs by so many reduced elements, by
-/// shapes and strides alone.
+/// How a reduction is cut into blocks: so many outputs by so many reduced elements.
+/// Depends on shapes and strides alone.
 struct ReduceBlocks {
   bool by_column;  ///< neighbours in memory go to different outputs
   std::int64_t outputs;

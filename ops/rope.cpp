@@ -58,7 +58,7 @@ void rotate_row(const T* x, T* y, const T* c, const T* s, std::int64_t half, con
   const T sign = rotation.backwards ? T(-1) : T(1);
   const bool pairs = rotation.layout == RopeLayout::interleaved;
   const std::int64_t next = pairs ? 2 : 1;      // to the next pair
-  const std::int64_t other = pairs ? 1 : half;  // to the other of a pair
+  const std::int64_t other = pairs ? 1 : half;  // to the second of a pair
   for (std::int64_t k = 0; k < half; ++k) {
     const T a = x[k * next];
     const T b = x[k * next + other];

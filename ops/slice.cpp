@@ -72,7 +72,7 @@ Tensor slice(const Tensor& x, std::int64_t axis, std::optional<std::int64_t> sta
              std::optional<std::int64_t> stop, std::int64_t step) {
   check_defined("slice", "x", x);
   const int k = normalize_axis("slice", axis, x.rank());
-  // The slice of a ramp along the axis alone tells the first position and the count.
+  // Slicing the numbers 0, 1, 2, … of the axis gives the first position and the count.
   View ramp{x.shape(), Strides::filled(x.rank(), 0), 0, x.numel()};
   if (x.rank() > 0) ramp.strides[k] = 1;
   const View taken = slice_view("slice", ramp, k, start, stop, step);

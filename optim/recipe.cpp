@@ -59,7 +59,7 @@ const Named<MakeOptimizer>& optimizers() {
   return table;
 }
 
-// What follows the warm-up: its steps.
+// How many steps follow the warm-up.
 std::int64_t rest(const ScheduleSettings& s) { return std::max<std::int64_t>(1, s.total - s.warmup); }
 
 double end_factor(const ScheduleSettings& s) { return s.lr == 0 ? 1 : s.min_lr / s.lr; }

@@ -10,8 +10,8 @@
 
 namespace heed::optim {
 
-/// The options that optimizers share under names of their own. Each takes those it knows; its
-/// others are its defaults.
+/// The options that several optimizers have, under common names. Each optimizer takes those that it knows and
+/// keeps its defaults for the rest.
 struct OptimizerSettings {
   double lr = 1e-3;
   double weight_decay = 0;
@@ -27,7 +27,7 @@ const std::vector<std::string>& optimizer_names();
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, nn::NamedTensors parameters,
                                           const OptimizerSettings& settings);
 
-/// A run's learning rate in the large.
+/// The course of the learning rate over a whole run.
 struct ScheduleSettings {
   double lr = 1e-3;
   double min_lr = 1e-4;

@@ -101,8 +101,7 @@ struct OneCycleOptions {
 
 /// One cosine arc from max_lr / start_divisor up to max_lr, which it meets at t = rise_share · total − 1, and
 /// one down to max_lr / (start_divisor · end_divisor) at t = total − 1.
-/// Throws    ValueError for a step at or
-/// past total.
+/// Throws    ValueError for a step of total or more.
 Schedule one_cycle(const OneCycleOptions& options);
 
 }  // namespace heed::optim

@@ -114,7 +114,7 @@ int generate_text(const GenerateOptions& o) {
   return 0;
 }
 
-// Once the model was named by a flag.
+// Earlier versions named the model by a flag.
 [[noreturn]] void refuse_model_flag(const std::string& folder) {
   heed::fail<heed::ValueError>(
       "generate", fmt::format("there is no --model; the model is the first word: heed generate {}", folder));

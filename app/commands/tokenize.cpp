@@ -42,7 +42,7 @@ std::size_t end_of_slice(std::string_view text, std::size_t begin) {
   return text.size();
 }
 
-// Says each tenth of the work.
+// Prints a line after each tenth of the work.
 class TenthsShown {
  public:
   explicit TenthsShown(std::size_t bytes) : bytes_(bytes) {}
@@ -81,7 +81,7 @@ int tokenize_text(const TokenizeOptions& options) {
   const text::TextCorpus corpus = read_text("tokenize", files, options.tokenizer);
   std::string unit;
   const auto tokenizer = make_tokenizer(options.tokenizer, options.vocab_size, corpus.text, unit);
-  std::error_code code;  // a folder that is not there is told by the first file
+  std::error_code code;  // not looked at: if this fails, writing the first file says so
   fs::create_directories(options.out, code);
   text::save_tokenizer(options.out / "tokenizer.json", *tokenizer);
   text::TokenFileWriter writer(options.out / "tokens.bin", *tokenizer);

@@ -90,7 +90,7 @@ class TrainLoop {
     if (!o_.out.empty()) heed::io::write_file(o_.out / "run.json", settings_json(o_) + "\n");
   }
 
-  // Ends with what the model writes and the files of the run. The exit status.
+  // Takes the remaining steps, then prints a sample and writes the files of the run. Returns the exit status.
   int to_end() {
     bool stopped = false;
     while (run_.step < o_.steps && !stopped) {

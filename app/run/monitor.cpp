@@ -18,7 +18,7 @@ namespace {
 constexpr std::ptrdiff_t last_steps = 100;
 
 namespace fs = std::filesystem;
-// Takes up an earlier run's log as far as its first `steps` steps, and leaves those lines alone in the file.
+// Reads the first `steps` steps of an earlier run's log, and removes all later lines from the file.
 train::report::RunLog take_up(const fs::path& path, std::int64_t steps) {
   train::report::RunLog log;
   std::string kept;

@@ -16,7 +16,7 @@ namespace heed::app {
 /// said on standard error and tried again with the next line: no run ends for its log.
 class RunMonitor {
  public:
-  /// Makes the folder of the options, if there is one. Its log begins anew, or of a run that goes on keeps
+  /// Makes the folder of the options, if there is one. Its log begins anew; of a run that is resumed it keeps
   /// the first `steps_done` steps.
   /// Throws    IoError.
   RunMonitor(const TrainOptions& options, const heed::train::report::RunHeader& header,

@@ -18,8 +18,8 @@ namespace heed::app {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t most_tokens = 48;  // whose attention is drawn, unless a text is given
-constexpr double marked = 0.5;           // of a head's weight where the answer stands
+constexpr std::size_t most_tokens = 48;  // drawn, unless a text is given
+constexpr double marked = 0.5;           // a head is marked if this share of its weight is on the answer
 
 // Whether the run learned what the induction source tells, as its settings say.
 bool learned_induction(const std::string& settings) {

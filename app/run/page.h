@@ -6,7 +6,7 @@
 namespace heed::app {
 
 /// Writes report.html, the page of a run's folder: its log, its settings and, where there is a model, where
-/// it looks in a text; an empty one stands for what the model writes.
+/// its heads look in `text`; if that is empty, in a text that the model writes.
 /// Throws    IoError, and ValueError (the text has tokens the model does not know).
 void write_page(const std::filesystem::path& folder, const std::string& text = {});
 

@@ -30,7 +30,7 @@ text::Batch measured_batch(const TrainingRun& run) {
   return measured;
 }
 
-// What heads would show that look at all open tokens alike.
+// The entropy of a head that looks at all open tokens alike.
 double even_entropy_of(const text::Batch& batch) {
   return batch.documents.defined() ? train::report::even_entropy(batch.documents)
                                    : train::report::even_entropy(batch.inputs.size(1));
@@ -47,7 +47,7 @@ std::string now() {
 
 RunProbe::RunProbe(TrainingRun& run) : run_(run), measured_(measured_batch(run)) {}
 
-// Asked before run_.step counts the step.
+// Called before run_.step counts this step.
 bool RunProbe::due() const {
   const TrainOptions& o = run_.options;
   const std::int64_t step = run_.step + 1;

@@ -10,8 +10,9 @@
 
 namespace heed::app {
 
-/// What is measured on the way, so seldom that a run does not slow down: part norms and heads at the first
-/// step and about forty times more, time and memory of operations in a few steps near the start.
+/// What is measured while a run goes on, seldom enough not to slow it down: gradient norms by part of the
+/// model and statistics of heads at the first step and about forty times more, time and memory of operations
+/// in a few steps near the start.
 class RunProbe {
  public:
   /// The run must outlive it.

@@ -50,7 +50,7 @@ std::string describe_run(const TrainOptions& options, const TextData& text) {
   return config.dump();
 }
 
-// Without these two runs are not the same run; the rest may be changed on the way.
+// Two runs that differ in one of these settings are different runs. The others may change at a resume.
 void check_same_run(const std::string& saved_text, const std::string& own_text) {
   const Json saved = Json::parse(saved_text);
   const Json own = Json::parse(own_text);
@@ -65,7 +65,7 @@ void check_same_run(const std::string& saved_text, const std::string& own_text) 
   heed::fail<heed::ValueError>("train", "the checkpoint is of another run", differences);
 }
 
-// A part that is switched on now but was off then begins anew.
+// A part that is switched on now and was off when the checkpoint was written begins anew.
 template <class Part>
 void restore_part(const train::Checkpoint& checkpoint, std::string_view name, Part* part) {
   const auto state = checkpoint.part(name);

@@ -21,14 +21,14 @@
 
 namespace heed::app {
 
-/// What wants to look on while a step is taken; either may be empty.
+/// Functions to be called while a step is taken; either may be empty.
 struct StepWatch {
   std::function<void()> begin;                ///< before the forward, the batches being drawn
   std::function<void()> gradients_are_there;  ///< after the backward, before the gradients are clipped
 };
 
-/// Everything that a step of training reads or changes, made from the options and a text, which must outlive
-/// it as the world must. Every rank of the world has one, and they take every step together.
+/// Everything that a step of training reads or changes, made from the options and a text. The text and the
+/// world must outlive it. Every rank of the world has one, and they take every step together.
 struct TrainingRun {
   TrainingRun(const TrainOptions& options, const TextData& text,
               const heed::train::distributed::World& world);
@@ -38,7 +38,7 @@ struct TrainingRun {
   /// This rank's rows of the parts of one large batch.
   std::vector<heed::text::Batch> batches(std::int64_t number) const;
 
-  /// One step: gradients of a large batch, clipped, and the move along them unless it looks like an accident.
+  /// One step: gradients of a large batch, clipped, then the optimizer's step unless `guard` refuses it.
   heed::train::report::StepRecord train_step(const StepWatch& watch = {});
 
   /// All of it as it is now.

@@ -11,7 +11,7 @@ namespace heed::app {
 /// What `heed train` can be told. The defaults are the preset nano, with nanoGPT's recipe.
 struct TrainOptions {
   std::string preset = "nano";
-  std::vector<std::string> data = {};  // empty: of the source
+  std::vector<std::string> data = {};  // empty: what the source tells
   std::string source = "tales";        // or induction
   bool pack = false;
   std::string split = "tail";      // or document
@@ -65,9 +65,9 @@ bool applies(const TrainOptions& options, std::string_view flag);
 /// The settings that apply as one JSON object, keys as the flags with _ for -.
 std::string settings_json(const TrainOptions& options);
 
-/// Takes the settings of a JSON file: of --config, or with --resume those that the run was begun
-/// with, run.json under --out. Flags are to be read again after it, so that they win. Nothing
-/// happens without either.
+/// Takes the settings of a JSON file: that of --config or, with --resume, run.json under --out, which has the
+/// settings that the run was begun with. The flags must be read again after it, so that they win. Does
+/// nothing without --config and --resume.
 /// Throws    IoError (the file), ValueError (an unknown key, a value of the wrong kind, --resume without
 ///           --out or with --config).
 void load_settings(TrainOptions& options);

@@ -57,10 +57,11 @@ struct AttentionResult {
 ///           Two axes: one head. Leading axes broadcast; Hq is a multiple of Hkv, and query head h reads key
 ///           head h / (Hq/Hkv).
 /// DTypes    f32, f64.
-/// Gradient  dv = Wᵀ dO, dS = P ⊙ (dP − Δ + dlse), Δ = Σ dO ⊙ O + Σ P ⊙ dweights, dq = scale dS k,
-///           dk = scale dSᵀ q; also for bias, slopes, sink, learned_scale and learned_softcap.
+/// Gradient  dv = Wᵀ dO, dP = (dO vᵀ) ⊙ keep / (1 − dropout) + dweights, dS = P ⊙ (dP − Δ + dlse),
+///           Δ = Σ dO ⊙ O + Σ P ⊙ dweights; through the softcap, then dq = scale dS k, dk = scale dSᵀ q. Also
+///           for bias, slopes, sink, learned_scale and learned_softcap.
 /// Order     any.
-/// Saves     q, k, v, output and two numbers a query; P is recomputed. Time and memory of blocks that a mask
+/// Saves     q, k, v, output and two numbers a query; P is recomputed. Time and memory of tiles that a mask
 ///           closes are not spent. Weights, entropy and learned_softcap have gradients through the composite
 ///           form, which keeps P.
 /// Edge      A query without open key or sink: output 0, weights 0, lse −inf, zero gradients. NaN and

@@ -26,7 +26,7 @@ HWY_INLINE V at_most(V x, float high) {  // NaN stays NaN
   return hn::IfThenElse(hn::Gt(x, number(high)), number(high), x);
 }
 
-// e^x of any x; the library's own ends in garbage outside of its range.
+// e^x for any x. Highway's own Exp gives meaningless numbers outside of its range.
 HWY_INLINE V exponential(V x) {
   const D d;
   const V low = number(-104.0f);  // e^x rounds to 0 below

@@ -16,7 +16,8 @@ namespace heed::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A panel is the lanes of one micro-kernel; its rows times vectors fill the registers as accumulators.
+// A panel is the columns that one call of the micro-kernel computes: the lanes of two vectors. `rows` rows
+// of it at a time are the accumulators that fill the registers.
 template <class T>
 struct Panel {
   static constexpr int vectors = 2;
@@ -26,8 +27,8 @@ struct Panel {
 };
 
 // A Kind says how a product reads its first factor, a(i, p) = transposed ? a[p·lda + i] : a[i·lda + p], and
-// gives the row strides of b and c where they are constants, which saves registers; 0 stands for
-// the argument `ld`.
+// gives the row strides of b and c where they are constants, which saves registers; 0 means that the argument
+// `ld` has the stride.
 
 // c[i][lanes] = (add ? c : 0) + Σ_p a(i, p) · b[p][lanes] for i < R.
 template <int R, class Kind, class T>
@@ -66,8 +67,8 @@ HWY_INLINE void product_some(Kind kind, std::int64_t rows, T* c, const T* a, std
   if constexpr (R > 1) product_some<R - 1>(kind, rows, c, a, lda, b, ld, k, add);
 }
 
-// The same for any number of rows, cut into groups of nearly equal size: few accumulators would
-// wait for each other.
+// The same for any number of rows, cut into groups of nearly equal size: a short last group would have so few
+// accumulators that each addition waits for the one before.
 template <class Kind, class T>
 HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ld, std::int64_t k, bool add) {

@@ -28,8 +28,8 @@ void log_softmax_vjp_rows(const T* y, const T* dy, T* dx, std::int64_t rows, std
 template <class T>
 void max_and_others_rows(const T* x, T* max, T* others, std::int64_t rows, std::int64_t n);
 
-/// y = scale · exp(x − max) for one row. y may be x unless `past_caches`: so go results too large
-/// to be kept there.
+/// y = scale · exp(x − max) for one row. With `past_caches` the results are written around the caches, for
+/// rows too large to be kept there; y may be x only without it.
 template <class T>
 void exp_scale_row(const T* x, T* y, std::int64_t n, T max, T scale, bool past_caches = false);
 
@@ -52,7 +52,7 @@ void norm_rows(const NormRows<T>& a, T* y, T* statistics, std::int64_t begin, st
 inline constexpr std::int64_t norm_statistics = 4;
 
 /// dx = r (g − mean g − x̂ mean(g ⊙ x̂)), g = dy ⊙ weight, x̂ = (x − μ) r (without `center`, no mean g). Adds
-/// dy ⊙ x̂ to dweight and dy to dbias [n]. Null results are left out.
+/// dy ⊙ x̂ to dweight and dy to dbias [n]. Null results are left out. mean and rstd are from norm_rows.
 template <class T>
 void norm_vjp_rows(const NormRows<T>& a, const T* statistics, const T* dy, T* dx, T* dweight, T* dbias,
                    std::int64_t begin, std::int64_t end);

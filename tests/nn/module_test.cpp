@@ -193,9 +193,7 @@ TEST_CASE("the modes reach every child and a guard restores them") {
   }
   CHECK(module.first.training());
   module.second.eval();
-  {
-    const heed::nn::EvalMode guard(module);
-  }
+  { const heed::nn::EvalMode guard(module); }
   CHECK(module.training());
   CHECK(module.first.training());
   CHECK_FALSE(module.second.training());

@@ -21,7 +21,7 @@
 namespace heed::detail {
 namespace {
 
-// Places of the node's inputs and outputs. Weights and entropy are outputs only if they are asked for.
+// Numbers of the node's inputs and outputs. Weights and entropy follow as outputs if they are asked for.
 enum Input : int { in_q, in_k, in_v, in_bias, in_slopes, in_sink };
 enum Output : int { out_output, out_lse, out_others };
 

@@ -30,12 +30,14 @@ struct Pass {
   T d_lse_of(std::int64_t row) const { return d_lse == nullptr ? T(0) : d_lse[row]; }
 };
 
-// A task owns the gradients of one key head of one sample, from every `segments`-th block of queries.
+// One task adds up the gradients of one key head of one sample, from every `segments`-th block of queries. (A
+// segment is therefore not a run of neighbouring queries.)
 struct Task {
   std::int64_t sample, kv_head, segment, segments;
 };
 
-// How many tasks share a key head: enough for a few threads where heads are few. Depends on the shape alone.
+// How many tasks share a key head: where heads are few, enough for four tasks in all if there are so many
+// blocks. Depends on the shape alone, so that the sums have the same bits under any number of threads.
 std::int64_t segments_of(const AttentionHeads& h) {
   const std::int64_t owners = h.samples * h.kv_heads;
   return owners >= 4 ? 1 : std::min<std::int64_t>((3 + owners) / owners, h.blocks() * h.groups());
@@ -294,7 +296,7 @@ BlockedGradients blocked_backward(const AttentionHeads& heads, const BlockedSave
   return visit_floating(heads.dtype(), [&]<class T>(std::type_identity<T>) {
     BlockedGradients g = gradients_of<T>(heads, as_given(heads, cotangents.output), saved, d_lse, needs);
     if (are_finite(g)) return g;
-    // Seldom: everything again, so that what is not finite reaches only what is open to it.
+    // Rare: everything is computed again, so that NaN and infinities reach only what is open to them.
     return gradients_of<T>(heads, without_nonfinite(heads, cotangents.output), saved, d_lse, needs);
   });
 }

@@ -23,8 +23,8 @@ struct BlockedGradients {
   Tensor sink;    ///< [Hq]
 };
 
-/// The gradients of attention, block by block of queries; the weights are computed again. Key heads are
-/// shared out among the threads.
+/// The gradients of attention, block by block of queries; the weights are computed again. Threads share the
+/// key heads and, where there are fewer than four of them, the blocks of queries of each.
 BlockedGradients blocked_backward(const AttentionHeads& heads, const BlockedSaved& saved,
                                   const BlockedCotangents& cotangents, const BlockedNeeds& needs);
 

@@ -71,13 +71,13 @@ void redo_queries(const Pass<T>& pass, const Block<T>& block, std::uint64_t quer
   }
 }
 
-// The order in which the blocks of a head are shared out: first, last, second, … So halves of them hold equal
-// work under a causal mask.
+// The order in which the blocks of a head are shared out: first, last, second, last but one, … Under a causal
+// mask later blocks are more work; in this order each half of the list has the same amount.
 std::int64_t balanced_block(std::int64_t i, std::int64_t blocks) {
   return i % 2 == 0 ? i / 2 : blocks - 1 - i / 2;
 }
 
-// Blocks that are worth waking a thread for.
+// How many blocks of queries are enough work to wake a thread for.
 std::int64_t blocks_per_chunk(const AttentionHeads& x) {
   const std::int64_t work = std::min(kernels::attention_block, x.queries) * x.keys * (x.size + x.value_size);
   return std::max<std::int64_t>(1, (std::int64_t{1} << 18) / work);
@@ -117,7 +117,7 @@ void run_all(const AttentionHeads& given, BlockedForward& results) {
   });
   if (all_finite.load(std::memory_order_relaxed)) return;
 
-  // Seldom: everything again, so that what is not finite reaches only what is open to it.
+  // Rare: everything is computed again, so that NaN and infinities reach only what is open to them.
   pass.finite = with_zeros_in_nonfinite_rows(given);
   for_blocks(pass, [&](const Block<T>& block, T* scratch) {
     redo_queries(pass, block, run_block(pass, block, scratch));

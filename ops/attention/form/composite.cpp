@@ -38,8 +38,8 @@ Tensor column(const Tensor& per_head, int rank) {  // [H] → [H, 1, 1]
   return rank < 3 ? per_head : reshape(per_head, {per_head.size(0), 1, 1});
 }
 
-// What is subtracted before exp: the largest open logit or sink, 0 on
-// rows that have neither. A constant to gradients.
+// What is subtracted before exp: the largest open logit or sink, 0 on rows that have neither. Gradients take
+// it as a constant.
 Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
   Shape shape = scores.shape();
   shape[shape.rank() - 1] = 1;
@@ -90,7 +90,7 @@ Softmax softmax_with_sink(const Tensor& logits, const AttentionOptions& options)
   return p;
 }
 
-// H = log Z − Σ P (s − m), the sink being one more key; where exp is 0, P (s − m) is.
+// H = log Z − Σ P (s − m), the sink being one more key. Where exp(s − m) is 0, so is P (s − m).
 Tensor entropy_of(const Softmax& p) {
   const auto finite = [](const Tensor& shifted, const Tensor& e) {
     return masked_fill(shifted, eq(e.detach(), 0), 0);

@@ -38,7 +38,7 @@ class AttentionHeads {
   template <class T>
   kernels::AttentionHead<T> head(std::int64_t sample, std::int64_t h) const;
 
-  // Rows are dense in memory.
+  // The operands, without history. The elements of a row are neighbours in memory.
   const Tensor& q() const { return q_; }
   const Tensor& k() const { return k_; }
   const Tensor& v() const { return v_; }
@@ -50,7 +50,7 @@ class AttentionHeads {
 
   Tensor q_, k_, v_;
   Tensor open_, bias_, keep_;  // over all pairs, undefined where absent
-  // Of each tensor, where each sample starts.
+  // sample_offsets of each tensor.
   std::vector<std::int64_t> q_at_, k_at_, v_at_, open_at_, bias_at_, keep_at_;
   std::vector<double> slopes_, sink_;  // of each head, empty where absent
   double scale_, softcap_, keep_scale_;
@@ -72,8 +72,8 @@ struct HeadRows {
 template <class T>
 HeadRows<T> head_rows(const Tensor& x, T* data);
 
-/// Where each sample starts, relative to data(): the leading axes in
-/// row-major order, the last three being one sample.
+/// Where each sample of a tensor [.., H, T, D] starts, relative to data(), in elements. The last three axes
+/// are one sample; samples are numbered in row-major order of the others.
 std::vector<std::int64_t> sample_offsets(const Tensor& x);
 
 /// x, or a copy of it, whose last axis has stride 1 and whose elements do not repeat within a row.

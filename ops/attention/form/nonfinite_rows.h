@@ -7,8 +7,8 @@
 
 namespace heed::detail {
 
-// Block products of attention would meet 0 · NaN on closed pairs. So where something is not finite, they see
-// zeros in its row, and the queries that the row reaches are computed one by one.
+// The products of whole tiles would meet 0 · NaN on closed pairs. So a row that holds NaN or an infinity is
+// replaced by zeros for them, and the queries that the row reaches are computed one by one.
 
 /// Rows of q, k, v or a cotangent that hold NaN or an infinity.
 struct NonfiniteRows {
@@ -27,8 +27,8 @@ struct FiniteOperands {
   AttentionHeads heads;
   NonfiniteRows q = {}, k = {}, v = {};
 
-  /// Of 64 queries from `first`, those that a nonfinite row reaches:
-  /// their own row, or that of a key open to them.
+  /// A bit for each of the 64 queries from `first` that a nonfinite row reaches: its own, or that of a key or
+  /// value open to it.
   template <class T>
   std::uint64_t reached(std::int64_t sample, std::int64_t h, std::int64_t first) const;
 };

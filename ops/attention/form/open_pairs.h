@@ -7,8 +7,8 @@
 namespace heed::detail {
 
 // The three steps of attention over open pairs alone. A closed pair adds nothing to a result or a gradient,
-// even where its query, key or value is NaN; a plain product would add 0 · NaN. So what is not open to a NaN
-// has the bits that it has without the NaN.
+// even where its query, key or value is NaN; a plain product would add 0 · NaN. So a query to which no NaN is
+// open has the bits that it has without any NaN.
 //
 // `open` is boolean, true = open, and expands to [.., Tq, Tk]. Undefined: all pairs are open. Derivatives
 // of any order.
@@ -16,8 +16,8 @@ namespace heed::detail {
 /// Q Kᵀ, 0 on closed pairs:  Q [.., Tq, D], K [.., Tk, D] → [.., Tq, Tk].
 Tensor open_scores(const Tensor& q, const Tensor& k, const Tensor& open);
 
-/// The softmax of each query over its open keys, 0 on closed pairs and
-/// for a query without one. [.., Tq, Tk] both.
+/// scores [.., Tq, Tk] → weights of the same shape: the softmax of each query over its open keys, 0 on closed
+/// pairs and for a query without an open key.
 Tensor open_softmax(const Tensor& scores, const Tensor& open);
 
 /// W V, closed pairs left out whatever W holds there:  W [.., Tq, Tk], V [.., Tk, Dv] → [.., Tq, Dv].

@@ -10,8 +10,7 @@ struct RowNumbers {
   Tensor largest_logit, max, sum;
 };
 
-/// Fills in the statistics that follow from the entropy, which
-/// `result` holds already, and from these numbers.
+/// Fills in the statistics that follow from these numbers and from the entropy, which `result` holds already.
 void add_statistics(AttentionResult& result, const RowNumbers& rows, const Tensor& sink);
 
 }  // namespace heed::detail

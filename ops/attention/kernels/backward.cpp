@@ -100,7 +100,7 @@ HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T
   transpose(w.d_output_transposed, block, w.d_output_rows, w.value_width, block, h.value_size, T(1));
 }
 
-// The tile's keys become zeros for the queries of a panel.
+// Zeros in the rows of these keys of a tile, for the queries of a panel.
 template <class T>
 HWY_INLINE void clear_keys(T* tile, std::int64_t begin, std::int64_t end, std::int64_t lane) {
   for (std::int64_t j = begin; j < end; ++j) std::fill_n(tile + j * block + lane, Panel<T>::lanes, T(0));
@@ -212,7 +212,8 @@ HWY_INLINE void write_logits(const QueryBlock<T>& b, const Tile& tile, const Til
             std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane), T(1));
 }
 
-// dV += Wᵀ dO and dK += dSᵀ q for the keys of a tile, without queries that no key of a group is open to.
+// dV += Wᵀ dO and dK += dSᵀ q for the keys of a tile, in groups of keys. Queries before the first and behind
+// the last one to which a key of the group is open are left out.
 template <class T>
 HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const AttentionGradients<T>& g) {
   const std::int64_t group = tile.full ? block : 16;

@@ -17,8 +17,7 @@ template <class T>
 struct AttentionGradients {
   Rows<T> dq;      // [queries, size], written
   Rows<T> dk, dv;  // [keys, padded size], added to
-  Rows<T> logits;  // of the logits after softcap [queries, keys]; written in
-                   // tiles that have an open pair
+  Rows<T> logits;  // of the logits after softcap [queries, keys]; written in tiles that have an open pair
 };
 
 /// Elements in a row of dk and dv: the size rounded up to whole vectors.

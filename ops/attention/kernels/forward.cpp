@@ -157,8 +157,8 @@ HWY_INLINE T join_sink(T sink, std::int64_t i, RunningSoftmax<T>& softmax) {
   return shrink;
 }
 
-// Writes maximum and sum of each query, the sink included, and leaves
-// in softmax.sum what o is to be multiplied by.
+// Writes maximum and sum of each query, the sink included. Then puts into softmax.sum, which is not needed
+// any more, the factor that o is to be multiplied by.
 template <class T>
 HWY_INLINE void finish_rows(const QueryBlock<T>& b, RunningSoftmax<T>& softmax,
                             const AttentionRows<T>& rows) {
@@ -175,8 +175,8 @@ HWY_INLINE void finish_rows(const QueryBlock<T>& b, RunningSoftmax<T>& softmax,
   }
 }
 
-// output ← o · factor, transposed back into rows. Returns a bit for
-// each query that met something that is not finite.
+// output ← o · factor, transposed back into rows. Returns a bit for each query that met something that is not
+// finite, in a logit or a result.
 template <class T>
 HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>& softmax, Rows<T> output) {
   const T* factor = softmax.sum;
@@ -199,8 +199,8 @@ HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>&
   return nonfinite;
 }
 
-// Attention of 64 queries, tile by tile of 64 keys, with a running softmax. Why queries
-// lie along the lanes, and why backward is left m and Z rather than their logarithm:
+// Attention of 64 queries, tile by tile of 64 keys, with a running softmax. Why queries lie along the lanes,
+// and why m and Z are kept for backward rather than m + log Z:
 // docs/adr/0004-blocked-attention-keeps-queries-in-lanes.md.
 //
 //   for each query:  m ← −∞,  Z ← 0,  o ← 0

@@ -15,8 +15,8 @@ struct Rows {
   T* operator[](std::int64_t i) const { return data + i * stride; }
 };
 
-/// The operands of attention for one head of one sample. Where q, k or v hold something that is not finite,
-/// results that it should not reach may not be finite either; finite results are right.
+/// The operands of attention for one head of one sample. NaN or an infinity in q, k or v may make results
+/// nonfinite that it should not reach; every result that is finite is right. The caller repairs the others.
 template <class T>
 struct AttentionHead {
   Rows<const T> q, k, v;  // [queries, size], [keys, size], [keys, value_size]
@@ -26,8 +26,7 @@ struct AttentionHead {
   const std::int64_t* begin = nullptr;  // query i is open on keys begin[i] <= j < end[i] …
   const std::int64_t* end = nullptr;
   Rows<const bool> open;  // … where this, if given, is true …
-  Rows<const T> bias;     // … and this, if given, is not −inf; elsewhere it is
-                          // added to the logit
+  Rows<const T> bias;     // … and this, if given, is not −inf; it is added to the logits of open pairs
   T slope = 0;            // ALiBi: −slope · |first_position + i − j| is added
   std::int64_t first_position = 0;
   Rows<const bool> keep;  // dropout: weights that are not kept count in the denominator only

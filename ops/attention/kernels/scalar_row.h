@@ -13,8 +13,8 @@ template <class T>
 void attention_row_forward(const AttentionHead<T>& head, std::int64_t query, Rows<T> output,
                            const AttentionRows<T>& rows, Rows<T> weights);
 
-/// The part of that query in the gradients: dq is written, the others are
-/// added to. `d_lse` is the cotangent of log-sum-exp.
+/// What that query contributes to the gradients: dq and its row of the logits' gradients are written, dk and
+/// dv are added to. `d_lse` is the cotangent of log-sum-exp.
 template <class T>
 void attention_row_backward(const AttentionHead<T>& head, std::int64_t query, const T* d_output, T d_lse,
                             const AttentionGradients<T>& gradients);

@@ -1,6 +1,7 @@
 // Which pairs of a tile are open. A tile is 64 keys by 64 queries, and each query has a word of 64 bits, one
-// a key. Queries lie along the lanes of the vectors, so a panel of queries transposes the words: one word a
-// key, one bit a lane. Compiled anew for every SIMD target, hence no plain include guard.
+// for each key. In a panel, the queries that one product takes, queries lie along the lanes of the vectors;
+// so for it the words are transposed: one word for each key, with one bit for each lane.
+// Compiled anew for every SIMD target, hence no plain include guard.
 #if defined(HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
 #undef HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
@@ -27,7 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr std::int64_t block = attention_block;
 
-// Bits of 0 <= i < count.
+// A word whose bits 0 … count−1 are set.
 inline std::uint64_t low_bits(std::int64_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << std::max<std::int64_t>(count, 0)) - 1;
 }
@@ -208,8 +209,8 @@ HWY_INLINE bool open_panel(const Tile& tile, std::int64_t lane, TilePanel& panel
   return true;
 }
 
-// Calls body(masked, begin, end) on runs of keys. Where every pair of a run is open,
-// masked is std::false_type.
+// Calls body(masked, begin, end) on runs of keys. `masked` is std::false_type for a run whose pairs are all
+// open, otherwise std::true_type.
 template <class Body>
 HWY_INLINE void for_runs(const TilePanel& panel, Body&& body) {
   for (std::int64_t j = panel.begin; j < panel.end;) {

@@ -75,11 +75,12 @@ class AttentionMask {
   /// Samples in logits of this shape: the axis before heads; 1 without one.
   static std::int64_t samples_of(const Shape& scores);
 
-  /// Parts as kernels take them. Ranges are those of sample b % samples, with one entry a query.
+  /// The mask as kernels take it: one range of keys for each query, what is open within it, and what is
+  /// added. Sample b has the ranges of sample b % samples.
   struct Plan {
     std::int64_t samples = 1;
     std::vector<std::int64_t> begin, end;        ///< [samples · Tq]: keys begin <= j < end are open …
-    std::vector<std::int64_t> first_position{};  ///< [samples]
+    std::vector<std::int64_t> first_position{};  ///< of the queries, [samples] or [1]
     Tensor open;                                 ///< … where this is true, if defined
     Tensor bias;    ///< sum of the biases, recorded; undefined where there is none
     Tensor slopes;  ///< sum of the slopes, recorded

@@ -15,7 +15,7 @@ namespace {
 
 Tensor both(const Tensor& a, const Tensor& b) { return a.defined() ? logical_and(a, b) : b; }
 
-// One range for each query becomes one for each query of each sample.
+// Repeats the ranges, one for each query, for every sample.
 void widen(AttentionMask::Plan& plan, std::int64_t samples) {
   if (plan.samples == samples) return;
   const std::size_t n = plan.begin.size();
