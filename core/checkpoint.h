@@ -14,10 +14,10 @@ namespace heed {
 /// Gradient  that of f, bit for bit, if f computes the same each time.       Order  any.
 /// Saves     x, handles on the tensors with history that f captures, and where its random draws began.
 /// Random    Generators hand out the same numbers again and are not moved by the second run.
-/// Captured  parameters and results that f uses without being given them get their gradients too. f must keep
-///           them alive (hold their handles); it is kept until backward has run. Other tensors that f captures,
-///           such as indices and masks, are read anew in backward, whatever was written to them since: given as
-///           inputs they are guarded as everything that is saved.
+/// Captured  parameters and results that f uses without being given them get their gradients too. f must
+///           keep them alive (hold their handles); it is kept until backward has run. Other tensors that f
+///           captures, such as indices and masks, are read anew in backward, whatever was written to them
+///           since: given as inputs they are guarded as everything that is saved.
 /// Throws    what f throws; GradError (f recorded something under a GradMode of its own and returned it;
 ///           in backward: f gave other shapes or drew other random numbers than the first time, or a
 ///           saved tensor was overwritten).

@@ -37,7 +37,7 @@ class Scalar {
   template <class T>
   static constexpr bool fits(T value) {
     if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(std::uint64_t)) {
-      return value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+      return value <= static_cast<std::uint64_t>((std::numeric_limits<std::int64_t>::max)());
     }
     return true;
   }

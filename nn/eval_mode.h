@@ -1,8 +1,8 @@
 #pragma once
 
-#include <deque>
+#include <utility>
+#include <vector>
 
-#include <heed/core/restore.h>
 #include <heed/nn/module.h>
 
 namespace heed::nn {
@@ -12,11 +12,16 @@ namespace heed::nn {
 class EvalMode {
  public:
   explicit EvalMode(Module& module) {
-    for (Module* each : module.family()) modes_.emplace_back(each->training_, false);
+    for (Module* each : module.family()) former_.emplace_back(each, std::exchange(each->training_, false));
   }
+  ~EvalMode() {
+    for (const auto& [module, mode] : former_) module->training_ = mode;
+  }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
 
  private:
-  std::deque<Restore<bool>> modes_;
+  std::vector<std::pair<Module*, bool>> former_;
 };
 
 }  // namespace heed::nn

@@ -121,6 +121,24 @@ std::vector<BinaryRow> all_rows() {
       comparison("le", le, [](Quad a, Quad b) { return a <= b; }),
       comparison("gt", gt, [](Quad a, Quad b) { return a > b; }),
       comparison("ge", ge, [](Quad a, Quad b) { return a >= b; }),
+      // The kinds of a number, as comparisons whose second operand is not looked at.
+      comparison(
+          "isnan", [](const Tensor& a, const Tensor&) { return isnan(a); },
+          [](Quad a, Quad) { return isnanq(a) != 0; }),
+      comparison(
+          "isinf", [](const Tensor& a, const Tensor&) { return isinf(a); },
+          [](Quad a, Quad) { return isinfq(a) != 0; }),
+      comparison(
+          "isfinite", [](const Tensor& a, const Tensor&) { return isfinite(a); },
+          [](Quad a, Quad) { return finiteq(a) != 0; }),
+      // Tolerances whose borders no pair of the walk comes near.
+      comparison(
+          "isclose",
+          [](const Tensor& a, const Tensor& b) { return isclose(a, b, {.rtol = 1e-3, .atol = 1.1e-5}); },
+          [](Quad a, Quad b) {
+            const bool finite = finiteq(a) && finiteq(b);
+            return a == b || (finite && fabsq(a - b) <= quad(1.1e-5) + quad(1e-3) * fabsq(b));
+          }),
   };
 }
 

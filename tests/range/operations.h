@@ -33,7 +33,9 @@ constexpr const char* elementwise_operations[] = {
     "tan",         "asin",
     "atan",        "atan2",
     "where",       "masked_fill",
-    "swiglu",
+    "swiglu",      "isnan",
+    "isinf",       "isfinite",
+    "isclose",
 };
 
 }  // namespace heed::test
