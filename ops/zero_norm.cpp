@@ -118,7 +118,9 @@ Tensor slope_at_zero_norm(VjpContext& context, const ZeroNorm& norm) {
   if (slope.defined() && !norm.euclidean) none = logical_or(none, logical_and(flat, ne(slope.detach(), 0)));
   Tensor factor = slope.defined() ? masked_fill(slope, logical_or(logical_not(flat), none), 0)
                                   : zeros(norm.y.shape(), norm.y.dtype());
-  const Tensor v = without_derivative(norm.v, reshape(none, norm.kept));
+  // An infinite v of another row would make its 0 a NaN.
+  const Tensor at_zero = masked_fill(norm.v, reshape(logical_not(zero), norm.kept), 0);
+  const Tensor v = without_derivative(at_zero, reshape(none, norm.kept));
   return mul(v, reshape(masked_fill(factor, none, 1), norm.kept));
 }
 
