@@ -52,11 +52,12 @@ Tensor scales_of(const Tensor& x, double epsilon) {
   const Tensor sizes = amax(abs(x.detach()), {-1}, true);
   visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     constexpr int largest = std::numeric_limits<T>::max_exponent - 8;
+    constexpr int near_one = 8;  // derivatives have powers up to size^−7, which must fit too
     for (std::int64_t r = 0; r < rows; ++r) {
       const double size = std::max(static_cast<double>(sizes.data<T>()[r]), std::sqrt(epsilon));
       int exponent = 0;
       std::frexp(size, &exponent);
-      if (!(size > 0) || !std::isfinite(size) || std::abs(exponent) < largest / 4) continue;
+      if (!(size > 0) || !std::isfinite(size) || std::abs(exponent) <= near_one) continue;
       scales.mutable_data<T>()[r] =
           static_cast<T>(std::ldexp(1.0, std::clamp(-exponent - 1, -largest, largest)));
     }
