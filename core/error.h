@@ -59,6 +59,7 @@ class IoError : public Error {
 /// std::exception of its own.
 class OutOfMemory : public std::bad_alloc {
  public:
+  // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a member, which is not thrown
   explicit OutOfMemory(const std::string& message) : message_(message) {}
   const char* what() const noexcept override { return message_.what(); }
 
