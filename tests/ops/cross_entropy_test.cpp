@@ -244,15 +244,15 @@ TEST_CASE("the gradient is written over logits that nobody else holds, with the 
 
   // Where the gradient of the logits stands: in their own bytes if nobody else holds them and the graph goes.
   const auto stands_over_logits = [&](bool hold, bool retain) {
-    Tensor logits = mul(x, 2);
-    const float* const bytes_of_logits = logits.data<float>();
+    Tensor scores = mul(x, 2);
+    const float* const bytes_of_logits = scores.data<float>();
     const float* seen = nullptr;
-    logits.register_hook([&](const Tensor& gradient) {
+    scores.register_hook([&](const Tensor& gradient) {
       seen = gradient.data<float>();
       return Tensor();
     });
-    const Tensor result = cross_entropy(logits, y, options);
-    if (!hold) logits = Tensor();
+    const Tensor result = cross_entropy(scores, y, options);
+    if (!hold) scores = Tensor();
     REQUIRE(gradient_of(result, retain).to_vector<float>() == kept.to_vector<float>());
     REQUIRE(seen != nullptr);
     return seen == bytes_of_logits;
@@ -292,11 +292,11 @@ TEST_CASE("class weights that require grad get their gradient from index targets
   const Tensor x = zeros({3, 2}, DType::f64);
   x.detach().copy_(tensor({1.0, 0.0, 0.0, 0.0, 0.0, 2.0}, {3, 2}));
   Tensor w = tensor({1.0, 3.0}).set_requires_grad();
-  const Tensor targets = tensor<std::int64_t>({0, 1, -100});
+  const Tensor classes = tensor<std::int64_t>({0, 1, -100});
   const double a = std::log1p(std::exp(-1.0));
   const double b = std::log(2.0);
   const double mean = (a + 3 * b) / 4;
-  const Tensor loss = cross_entropy(x, targets, {.weight = w});
+  const Tensor loss = cross_entropy(x, classes, {.weight = w});
   CHECK(loss.item<double>() == Approx(mean).epsilon(1e-14));  // some 50 roundings
   const auto dw = grad(loss, w).to_vector<double>();
   CHECK(dw[0] == Approx((a - mean) / 4).epsilon(1e-14));
