@@ -105,7 +105,7 @@ TEST_CASE("with create_graph a hook is differentiated", "[hooks]") {
 TEST_CASE("hooks of handles on the same result are the same", "[hooks]") {
   Tensor x = leaf(0.0);
   const Tensor y = heed::test::exp(x);
-  const Tensor copy = y;
+  const Tensor copy = y;  // NOLINT(performance-unnecessary-copy-initialization): another handle
   Values seen;
   copy.register_hook(noting(seen));
   backward(y);
