@@ -216,10 +216,11 @@ AttentionWeights MultiHeadAttention::run(const Tensor& query, const Tensor& key,
 // rows. Rows that are queries too stay: a query is read whatever the mask says.
 MultiHeadAttention::Memory MultiHeadAttention::without_closed_rows(const Tensor& query, const Memory& memory,
                                                                    const AttentionMask& mask) const {
+  if (mask.empty()) return memory;
   const auto& [key, value] = memory;
   check_inputs(query, key, value);
   const auto stays = [&](const Tensor& x) { return x.impl() == query.impl() || detail::all_finite(x); };
-  if (mask.empty() || (stays(key) && stays(value))) return memory;
+  if (stays(key) && stays(value)) return memory;
   const Shape scores = scores_of_inputs(name(), query, key, options_.num_heads);
   mask.check(name().c_str(), scores, query.dtype());
   const Tensor pairs = mask.open_pairs(scores);

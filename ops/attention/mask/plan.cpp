@@ -6,7 +6,6 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/attention/mask/attention_mask.h>
 #include <heed/ops/attention/mask/positions.h>
-#include <heed/ops/cast.h>
 #include <heed/ops/compare.h>
 #include <heed/ops/squeeze.h>
 
@@ -41,11 +40,18 @@ bool runs_of(const std::int64_t* ids, std::int64_t n, std::int64_t* begin, std::
   return true;
 }
 
-}  // namespace
-
-std::vector<std::int64_t> detail::integers_of(const Tensor& x) {
-  return cast(x.detach(), DType::i64).to_vector<std::int64_t>();
+// How many keys each sample has: the least of its lengths.
+std::vector<std::int64_t> keys_of_samples(const std::vector<Tensor>& lengths, std::int64_t samples,
+                                          std::int64_t keys) {
+  std::vector<std::int64_t> least(static_cast<std::size_t>(samples), keys);
+  for (const Tensor& each : lengths) {
+    const auto length = detail::integers_of(each);
+    for (std::size_t b = 0; b < least.size(); ++b) least[b] = std::min(least[b], length[b]);
+  }
+  return least;
 }
+
+}  // namespace
 
 std::vector<std::int64_t> AttentionMask::first_positions(const Shape& scores) const {
   const std::int64_t queries = scores[scores.rank() - 2];
@@ -53,11 +59,7 @@ std::vector<std::int64_t> AttentionMask::first_positions(const Shape& scores) co
   if (query_starts_.defined()) return detail::integers_of(query_starts_);
   if (query_start_) return {*query_start_};
   if (key_lengths_.empty()) return {keys - queries};
-  std::vector<std::int64_t> first(static_cast<std::size_t>(samples_of(scores)), keys);
-  for (const Tensor& lengths : key_lengths_) {
-    const auto length = detail::integers_of(lengths);
-    for (std::size_t b = 0; b < first.size(); ++b) first[b] = std::min(first[b], length[b]);
-  }
+  std::vector<std::int64_t> first = keys_of_samples(key_lengths_, samples_of(scores), keys);
   for (std::int64_t& f : first) f = saturating_sub(f, queries);
   return first;
 }
@@ -92,10 +94,9 @@ void AttentionMask::add_ranges(const Shape& scores, Plan& plan) const {
   if (n > 1 || !key_lengths_.empty()) widen(plan, samples_of(scores));
   for (const Tensor& ids : documents_) add_documents(scores, ids, plan);
 
+  const std::vector<std::int64_t> lengths = keys_of_samples(key_lengths_, plan.samples, keys);
   for (std::int64_t b = 0; b < plan.samples; ++b) {
-    std::int64_t length = keys;
-    for (const Tensor& lengths : key_lengths_)
-      length = std::min(length, detail::integers_of(lengths)[static_cast<std::size_t>(b)]);
+    const std::int64_t length = lengths[static_cast<std::size_t>(b)];
     const std::int64_t first = plan.first_position[static_cast<std::size_t>(n == 1 ? 0 : b)];
     for (std::int64_t i = 0; i < queries; ++i) {
       std::int64_t& begin = plan.begin[static_cast<std::size_t>(b * queries + i)];

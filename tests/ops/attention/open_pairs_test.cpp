@@ -95,6 +95,20 @@ struct Step {
   Tensor closed_result;
 };
 
+// All elements of a value and of its first and second gradients.
+template <class T>
+std::vector<T> elements_of(const Tensor& y, const std::vector<Tensor>& first,
+                           const std::vector<Tensor>& second) {
+  std::vector<T> all = y.template to_vector<T>();
+  for (const auto* list : {&first, &second}) {
+    for (const Tensor& g : *list) {
+      const auto values = g.template to_vector<T>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
 // Value, first and second gradients of a step with numbers planted wherever something is closed: in inputs,
 // in the cotangent of the result, and in the cotangents of the gradients.
 template <class T>
@@ -114,14 +128,7 @@ std::vector<T> planted_derivatives(const Step& step, const Tensor& open, double 
   for (std::size_t i = 0; i < x.size(); ++i) cotangents.push_back(draw(first[i].shape(), step.closed[i]));
   inputs.push_back(dy);
   const auto second = grad(first, inputs, {.grad_outputs = cotangents});
-  std::vector<T> all = y.template to_vector<T>();
-  for (const auto* list : {&first, &second}) {
-    for (const Tensor& g : *list) {
-      const auto values = g.template to_vector<T>();
-      all.insert(all.end(), values.begin(), values.end());
-    }
-  }
-  return all;
+  return elements_of<T>(y, first, second);
 }
 
 }  // namespace
@@ -268,14 +275,7 @@ TEMPLATE_TEST_CASE("a key that is closed to all adds nothing to any derivative",
       const Tensor y = form.output(x, mask);
       const auto first = grad(std::span(&y, 1), x, {.grad_outputs = {draw(y)}, .create_graph = true});
       const auto second = grad(first, x, {.grad_outputs = {draw(first[0]), draw(first[1]), draw(first[2])}});
-      std::vector<T> all = y.template to_vector<T>();
-      for (const auto* list : {&first, &second}) {
-        for (const Tensor& g : *list) {
-          const auto values = g.template to_vector<T>();
-          all.insert(all.end(), values.begin(), values.end());
-        }
-      }
-      return all;
+      return elements_of<T>(y, first, second);
     };
     CAPTURE(form.name);
     const auto finite = run(1.0);
