@@ -85,14 +85,15 @@ Norm norm_of(const nn::NamedTensors& parameters, bool allow_nonfinite) {
     norm.sum += squares;
   }
   if (!extreme && norm.sum >= least_sum && norm.sum < largest_sum) return norm;
-  int largest = std::numeric_limits<int>::min();
+  constexpr int widest = 1000;  // exponents beyond it would leave squares no room either
+  int largest = -widest;
   for (const auto& [name, parameter] : parameters) {
     bool finite = true;
     largest = std::max(largest, exponent_of(parameter.grad(), finite));
     if (!finite && !allow_nonfinite) refuse(name, std::sqrt(sum_of_squares(parameter.grad(), 0)));
     if (!finite) return norm;
   }
-  norm = {0, std::clamp(-largest, -1000, 1000)};
+  norm = {0, std::clamp(-largest, -widest, widest)};
   for (const auto& [name, parameter] : parameters) {
     norm.sum += sum_of_squares(parameter.grad(), norm.exponent);
     if (!std::isfinite(norm.value()) && !allow_nonfinite) refuse(name, norm.value());

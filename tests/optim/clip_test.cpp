@@ -108,6 +108,11 @@ TEST_CASE("a gradient that is not finite is refused by name") {
   }
 }
 
+TEST_CASE("the norm of no gradients is zero") {
+  CHECK(clip_grad_norm({}, 1.0) == 0);
+  CHECK(clip_grad_norm({{"unused", heed::zeros({2}).set_requires_grad()}}, 1.0) == 0);
+}
+
 TEST_CASE("zero gradients stay zero") {
   const Tensor a = with_gradient({3}, 0);
   CHECK(clip_grad_norm({{"a", a}}, 1) == 0.0);
