@@ -116,7 +116,7 @@ std::vector<text::TokenSpan> load_shards(const TrainOptions& options, const std:
   for (const std::string& file : files) {
     data.shards.emplace_back(file, data.tokenizer->vocab_size(), options.token_bytes);
     documents.push_back(data.shards.back().tokens());
-    checksums += " " + heed::io::file_checksum(file);
+    checksums += fmt::format(" {}", heed::io::file_checksum(file));
   }
   data.checksum = heed::io::text_checksum(checksums);
   return documents;

@@ -166,28 +166,28 @@ TEST_CASE("derivatives refuse misuse by name", "[derivatives]") {
 }
 
 TEST_CASE("functions of one to three tensors, with one result or several", "[derivatives][fault-40]") {
-  const Tensor a = tensor({2.0});
-  const Tensor b = tensor({3.0});
+  const Tensor p = tensor({2.0});
+  const Tensor q = tensor({3.0});
   const Tensor one = tensor({1.0});
-  CHECK(vjp([](const Tensor& x) { return mul(x, x); }, a, one).products[0].item<double>() == 4);
+  CHECK(vjp([](const Tensor& x) { return mul(x, x); }, p, one).products[0].item<double>() == 4);
   CHECK(vjp(
             [](const Tensor& x) {
               return Tensors{x, mul(x, x)};
             },
-            a, {one, one})
+            p, {one, one})
             .products[0]
             .item<double>() == 5);
-  CHECK(vjp([](Tensor x, Tensor y) { return mul(x, y); }, {a, b}, one).products[1].item<double>() == 2);
+  CHECK(vjp([](Tensor x, Tensor y) { return mul(x, y); }, {p, q}, one).products[1].item<double>() == 2);
   const TensorFunction three = [](const Tensor& x, const Tensor& y, const Tensor& z) {
     return mul(mul(x, y), z);
   };
-  CHECK(three({a, b, b})[0].item<double>() == 18);
-  CHECK(TensorFunction([](const Tensors& x) { return x[1]; })({a, b})[0].item<double>() == 3);
-  CHECK_THROWS_MATCHES(three({a}), ValueError,
+  CHECK(three({p, q, q})[0].item<double>() == 18);
+  CHECK(TensorFunction([](const Tensors& x) { return x[1]; })({p, q})[0].item<double>() == 3);
+  CHECK_THROWS_MATCHES(three({p}), ValueError,
                        Message("TensorFunction: wrong number of tensors, 1 were given; expected 3, which the "
                                "function takes"));
   using OfOne = std::function<Tensor(const Tensor&)>;
   CHECK_FALSE(TensorFunction(OfOne()));
   CHECK(TensorFunction(OfOne([](const Tensor& x) { return x; })));
-  CHECK_THROWS_AS(vjp(OfOne(), a, one), ValueError);
+  CHECK_THROWS_AS(vjp(OfOne(), p, one), ValueError);
 }

@@ -179,7 +179,7 @@ TEST_CASE("integers wrap, and divide towards zero") {
 
 TEST_CASE("assignments with numbers and tensors rebind the handle and are recorded", "[fault-40]") {
   Tensor x = tensor({2.0, 3.0}).set_requires_grad();
-  const Tensor before = x;
+  const Tensor before = x;  // NOLINT(performance-unnecessary-copy-initialization): another handle
   Tensor y = x;
   y *= 2;
   y += 1;

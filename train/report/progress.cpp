@@ -134,14 +134,14 @@ void Progress::show_live() {
   // Return to the start of the line, write, and erase the rest of the former line. The last column stays
   // free: with a cursor behind it, terminals differ in what they erase.
   const std::size_t width = terminal_columns(options_.output).value_or(SIZE_MAX) - 1;
-  show("\r" + progress_line(state_, width) + "\x1b[K");
+  show(fmt::format("\r{}\x1b[K", progress_line(state_, width)));
   line_open_ = true;
   last_shown_ = options_.clock();
 }
 
 void Progress::show_plain() {
   if (options_.output == nullptr) return;
-  show(progress_line(state_) + "\n");
+  show(fmt::format("{}\n", progress_line(state_)));
   last_shown_ = options_.clock();
 }
 
