@@ -105,7 +105,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
   options.mask.check(op, x.scores, q.dtype());
   if (options.dropout_keep.defined()) check_expands(op, "dropout_keep", options.dropout_keep, x.scores);
 
-  if (options.learned_scale.defined()) {  // the forms take numbers alone
+  if (options.learned_scale.defined()) {  // the forms take the scale as a number
     x.q = mul(x.q, reshape(options.learned_scale, {}));
     plain.scale = 1;
     plain.learned_scale = Tensor();

@@ -21,7 +21,7 @@
 namespace heed::detail {
 namespace {
 
-// Numbers of the node's inputs and outputs. Weights and entropy follow as outputs if they are asked for.
+// Indices of the node's inputs and outputs. Weights and entropy follow as outputs if they are asked for.
 enum Input : int { in_q, in_k, in_v, in_bias, in_slopes, in_sink };
 enum Output : int { out_output, out_lse, out_others };
 
@@ -29,10 +29,10 @@ struct AttentionVjp {
   static constexpr bool may_be_infinite = true;  // lse of dead rows
   SavedTensor q, k, v, bias, slopes, sink, output, max, sum;
   SavedStruct<AttentionOptions> options;  // without bias, slopes and sink, which are saved above
-  SavedStruct<AttentionMask::Plan> plan;  // the same
+  SavedStruct<AttentionMask::Plan> plan;  // likewise
 
   void vjp(VjpContext& context) const {  // O = softmax(scale · q kᵀ + bias) v
-    // Before either form: what was written to since is an error in both.
+    // Unpacked before the form is chosen, so that a tensor overwritten since forward is an error in both.
     const AttentionOptions given = options.unpack(context);
     // Weights and entropy have gradients by the composite form alone.
     bool is_blocked = context.fused();
@@ -84,7 +84,7 @@ struct AttentionVjp {
   }
 };
 
-// log-sum-exp and entropy of each query, from what forward leaves.
+// Log-sum-exp and entropy of each query, from the sums that forward left.
 template <class T>
 void finish_rows(const BlockedForward& rows, Tensor& lse, Tensor& entropy) {
   const T* max = rows.max.data<T>();
@@ -98,7 +98,7 @@ void finish_rows(const BlockedForward& rows, Tensor& lse, Tensor& entropy) {
   }
 }
 
-// The results that follow from a forward pass, whose output and weights it takes.
+// The results of a forward pass. Output and weights are moved out of `forward`.
 AttentionResult result_of(BlockedForward& forward) {
   AttentionResult result;
   result.output = std::move(forward.output);
@@ -111,7 +111,7 @@ AttentionResult result_of(BlockedForward& forward) {
   return result;
 }
 
-// What a node keeps besides its saved tensors, which hold bias, slopes and sink.
+// What a node keeps besides its saved tensors. Bias, slopes and sink are among those, so they are left out.
 AttentionOptions without_inputs(AttentionOptions options) {
   options.mask = options.mask.with_additive({}, {});
   options.sink = Tensor();

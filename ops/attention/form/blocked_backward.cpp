@@ -20,7 +20,7 @@ struct Pass {
   const AttentionHeads& given;   // operands as they were given
   const FiniteOperands& finite;  // the same as the block kernels see them
   const NonfiniteRows& d_output_nonfinite;
-  HeadRows<const T> d_output_given, d_output;  // as given, and as the block kernels see them
+  HeadRows<const T> d_output_given, d_output;  // as given; as the block kernels see it
   HeadRows<const T> output;
   const T *max, *sum;
   const T* d_lse;          // may be null
@@ -30,14 +30,15 @@ struct Pass {
   T d_lse_of(std::int64_t row) const { return d_lse == nullptr ? T(0) : d_lse[row]; }
 };
 
-// One task adds up the gradients of one key head of one sample, from every `segments`-th block of queries. (A
-// segment is therefore not a run of neighbouring queries.)
+// One task adds up the gradients of one key head of one sample, from every `segments`-th block of queries. So
+// a segment is not a run of neighbouring queries; under a causal mask such runs would be unequal work.
 struct Task {
   std::int64_t sample, kv_head, segment, segments;
 };
 
-// How many tasks share a key head: where heads are few, enough for four tasks in all if there are so many
-// blocks. Depends on the shape alone, so that the sums have the same bits under any number of threads.
+// How many tasks share a key head. One, unless there are fewer than four key heads: then enough for four
+// tasks in all, if there are that many blocks. Depends on the shape alone, so that the sums have the same
+// bits under any number of threads.
 std::int64_t segments_of(const AttentionHeads& h) {
   const std::int64_t owners = h.samples * h.kv_heads;
   return owners >= 4 ? 1 : std::min<std::int64_t>((3 + owners) / owners, h.blocks() * h.groups());
@@ -77,7 +78,7 @@ void fill_deltas(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64
   }
 }
 
-// A bit for each query of a block that something reaches which is not finite.
+// One bit per query of a block: set if a value that is not finite reaches the query.
 template <class T>
 std::uint64_t nonfinite_queries(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first) {
   const AttentionHeads& x = pass.given;
@@ -106,7 +107,7 @@ kernels::AttentionGradients<T> gradients_of_head(const Pass<T>& pass, const KeyS
   return g;
 }
 
-// The part of one block of queries in all gradients.
+// What one block of queries contributes to all gradients.
 template <class T>
 void run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
                const kernels::AttentionGradients<T>& g, T* deltas, T* scratch) {
@@ -130,7 +131,8 @@ void run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t
   }
 }
 
-// Fills `sums` with dK and dV of a task, and dq and logits of its queries.
+// Fills `sums` with dK and dV of a task. dq and the logits' gradients of its queries go straight to the
+// results, as no other task has these queries.
 template <class T>
 void run_task(const Pass<T>& pass, const Task& task, const KeySums& layout, T* sums) {
   const AttentionHeads& x = pass.given;
@@ -147,7 +149,7 @@ void run_task(const Pass<T>& pass, const Task& task, const KeySums& layout, T* s
   }
 }
 
-// Rows [keys, size] of a head ← the sums of all segments, added in their order.
+// Rows [keys, size] of a head ← the sums of all segments, added in the order of the segments.
 template <class T>
 void add_segments(const HeadRows<T>& to, std::int64_t b, std::int64_t kv_head, std::int64_t keys,
                   std::int64_t size, const T* sums, std::int64_t width, std::int64_t segments,
@@ -186,7 +188,7 @@ void run_all(const Pass<T>& pass) {
                 .segment = segment,
                 .segments = segments};
   };
-  if (segments == 1) {  // the sums of a thread serve one key head after the other
+  if (segments == 1) {  // one buffer of sums per thread, reused for each key head
     parallel_for(owners, 1, [&](std::int64_t begin, std::int64_t end) {
       Tensor sums = empty({layout.elements}, x.dtype());
       for (std::int64_t owner = begin; owner < end; ++owner) {
@@ -240,10 +242,10 @@ BlockedGradients empty_gradients(const AttentionHeads& x, const BlockedNeeds& ne
           .sink = {}};
 }
 
-// What the block kernels see: the operands and the cotangent of the output, with or without nonfinite rows.
+// What the block kernels see: operands and output cotangent, as given or with zeros in nonfinite rows.
 struct Seen {
   FiniteOperands operands;
-  Tensor d_output, d_output_given;  // rows dense
+  Tensor d_output, d_output_given;  // with dense rows
   NonfiniteRows d_output_nonfinite = {};
 };
 

@@ -4,7 +4,7 @@
 
 namespace heed::detail {
 
-/// What forward leaves for backward besides the operands.
+/// What forward saves for backward besides the operands.
 struct BlockedSaved {
   Tensor output;    ///< [.., Hq, Tq, Dv]
   Tensor max, sum;  ///< of each query [.., Hq, Tq]
@@ -23,8 +23,8 @@ struct BlockedGradients {
   Tensor sink;    ///< [Hq]
 };
 
-/// The gradients of attention, block by block of queries; the weights are computed again. Threads share the
-/// key heads and, where there are fewer than four of them, the blocks of queries of each.
+/// The gradients of attention, one block of queries at a time; the weights are computed again. Key heads are
+/// shared out among the threads. Where there are fewer than four, so are the blocks of queries of each.
 BlockedGradients blocked_backward(const AttentionHeads& heads, const BlockedSaved& saved,
                                   const BlockedCotangents& cotangents, const BlockedNeeds& needs);
 

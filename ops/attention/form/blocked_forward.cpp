@@ -45,7 +45,7 @@ Block<T> block_of(const Pass<T>& pass, std::int64_t sample, std::int64_t h, std:
   return block;
 }
 
-// Returns a bit for each query that something reaches which is not finite.
+// Returns one bit per query: set if a value that is not finite reaches the query.
 template <class T>
 std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, T* scratch) {
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
@@ -61,7 +61,7 @@ std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, T* scratch) 
   return nonfinite;
 }
 
-// These queries again, one by one and from the operands as they were given.
+// Computes these queries again, one by one and from the operands as they were given.
 template <class T>
 void redo_queries(const Pass<T>& pass, const Block<T>& block, std::uint64_t queries) {
   const kernels::AttentionHead<T> head = pass.given.template head<T>(block.sample, block.h);
@@ -72,12 +72,13 @@ void redo_queries(const Pass<T>& pass, const Block<T>& block, std::uint64_t quer
 }
 
 // The order in which the blocks of a head are shared out: first, last, second, last but one, … Under a causal
-// mask later blocks are more work; in this order each half of the list has the same amount.
+// mask later blocks are more work. In this order two neighbours add up to about the same, so equal parts of
+// the list are equal work.
 std::int64_t balanced_block(std::int64_t i, std::int64_t blocks) {
   return i % 2 == 0 ? i / 2 : blocks - 1 - i / 2;
 }
 
-// How many blocks of queries are enough work to wake a thread for.
+// How many blocks of queries are worth waking a thread for.
 std::int64_t blocks_per_chunk(const AttentionHeads& x) {
   const std::int64_t work = std::min(kernels::attention_block, x.queries) * x.keys * (x.size + x.value_size);
   return std::max<std::int64_t>(1, (std::int64_t{1} << 18) / work);

@@ -14,7 +14,7 @@ struct BlockedForward {
   Tensor largest_logit;  ///< without the sink; undefined unless statistics are asked for
 };
 
-/// Attention, block by block of queries with a running softmax. Blocks are shared out among the threads.
+/// Attention with a running softmax, one block of queries at a time. Threads share out the blocks.
 BlockedForward blocked_forward(const AttentionHeads& heads, bool need_weights, bool need_statistics);
 
 }  // namespace heed::detail

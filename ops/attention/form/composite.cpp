@@ -38,8 +38,8 @@ Tensor column(const Tensor& per_head, int rank) {  // [H] → [H, 1, 1]
   return rank < 3 ? per_head : reshape(per_head, {per_head.size(0), 1, 1});
 }
 
-// What is subtracted before exp: the largest open logit or sink, 0 on rows that have neither. Gradients take
-// it as a constant.
+// What is subtracted before exp: the larger of the largest open logit and the sink, 0 on rows that have
+// neither. It cancels in the result, so gradients take it as a constant.
 Tensor row_shift(const Tensor& scores, const AttentionOptions& options) {
   Shape shape = scores.shape();
   shape[shape.rank() - 1] = 1;
@@ -63,9 +63,9 @@ Tensor logits_of(const Tensor& q, const Tensor& k, const AttentionOptions& optio
   return open.defined() ? masked_fill(s, logical_not(open), minus_infinity) : s;
 }
 
-// The softmax of logits with a sink, and what it went through. Columns are [.., Hq, Tq, 1].
+// The softmax of logits with a sink, and its intermediate results. Columns are [.., Hq, Tq, 1].
 struct Softmax {
-  Tensor shift;      // column, what was subtracted before exp
+  Tensor shift;      // column, see row_shift
   Tensor shifted;    // logits − shift
   Tensor exps;       // exp(shifted)
   Tensor sink;       // column, sink − shift; undefined without one
@@ -90,7 +90,8 @@ Softmax softmax_with_sink(const Tensor& logits, const AttentionOptions& options)
   return p;
 }
 
-// H = log Z − Σ P (s − m), the sink being one more key. Where exp(s − m) is 0, so is P (s − m).
+// H = log Z − Σ P (s − m), the sink counted as one more key. Where exp(s − m) is 0 the term is 0 too, and not
+// 0 · −∞ = NaN.
 Tensor entropy_of(const Softmax& p) {
   const auto finite = [](const Tensor& shifted, const Tensor& e) {
     return masked_fill(shifted, eq(e.detach(), 0), 0);

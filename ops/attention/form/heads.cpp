@@ -9,7 +9,7 @@
 namespace heed::detail {
 namespace {
 
-// A view of x over all pairs, rows of keys dense.
+// A view of x over all pairs, whose rows of keys are dense.
 Tensor over_pairs(const Tensor& x, const Shape& pairs) {
   if (!x.defined()) return {};
   Shape rows = x.rank() == 0 ? Shape{1} : x.shape();

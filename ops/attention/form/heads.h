@@ -30,7 +30,7 @@ class AttentionHeads {
   Shape query_shape() const;  ///< [.., Hq, Tq]
   Shape key_shape() const;    ///< [.., Hkv, Tk]
   Shape pair_shape() const;   ///< [.., Hq, Tq, Tk]
-  /// Number of a query among all of them, in row-major order.
+  /// Index of a query among those of all samples and heads, in row-major order.
   std::int64_t query_row(std::int64_t sample, std::int64_t h, std::int64_t i = 0) const {
     return (sample * heads + h) * queries + i;
   }
@@ -38,11 +38,11 @@ class AttentionHeads {
   template <class T>
   kernels::AttentionHead<T> head(std::int64_t sample, std::int64_t h) const;
 
-  // The operands, without history. The elements of a row are neighbours in memory.
+  // The operands, without history and with dense rows.
   const Tensor& q() const { return q_; }
   const Tensor& k() const { return k_; }
   const Tensor& v() const { return v_; }
-  /// The same with other elements in q, k and v.
+  /// The same heads with other operands of the same shapes.
   AttentionHeads with(const Tensor& other_q, const Tensor& other_k, const Tensor& other_v) const;
 
  private:
@@ -76,11 +76,11 @@ HeadRows<T> head_rows(const Tensor& x, T* data);
 /// are one sample; samples are numbered in row-major order of the others.
 std::vector<std::int64_t> sample_offsets(const Tensor& x);
 
-/// x, or a copy of it, whose last axis has stride 1 and whose elements do not repeat within a row.
+/// x, or a copy of it, with dense rows: the last axis has stride 1 or size 1.
 Tensor with_dense_rows(const Tensor& x);
 
-/// Uninitialised [.., H, T, size] that lies as [.., T, H, size] in memory, so that joining the heads again is
-/// a view. `rows` is [.., H, T].
+/// Uninitialised [.., H, T, size], laid out in memory as [.., T, H, size], so that joining the heads again
+/// takes a view and no copy. `rows` is [.., H, T].
 Tensor empty_heads(const Shape& rows, std::int64_t size, DType dtype);
 
 }  // namespace heed::detail

@@ -7,8 +7,8 @@
 
 namespace heed::detail {
 
-// The products of whole tiles would meet 0 · NaN on closed pairs. So a row that holds NaN or an infinity is
-// replaced by zeros for them, and the queries that the row reaches are computed one by one.
+// The block kernels multiply whole tiles, so they would compute 0 · NaN on closed pairs. For them a row that
+// holds NaN or an infinity is replaced by zeros. The queries that the row reaches are computed one by one.
 
 /// Rows of q, k, v or a cotangent that hold NaN or an infinity.
 struct NonfiniteRows {
@@ -19,7 +19,7 @@ struct NonfiniteRows {
   }
 };
 
-/// x if all of it is finite; else a copy with zeros in the rows that are not, which are noted in `nonfinite`.
+/// x if all of it is finite; else a copy with zeros in its nonfinite rows. `nonfinite` says which those are.
 Tensor with_zeros_in_nonfinite_rows(const Tensor& x, NonfiniteRows& nonfinite);
 
 /// The operands of attention with zeros in their nonfinite rows.
@@ -27,8 +27,8 @@ struct FiniteOperands {
   AttentionHeads heads;
   NonfiniteRows q = {}, k = {}, v = {};
 
-  /// A bit for each of the 64 queries from `first` that a nonfinite row reaches: its own, or that of a key or
-  /// value open to it.
+  /// One bit for each of the 64 queries from `first`: set if a nonfinite row reaches the query, which is its
+  /// own row or that of a key or value open to it.
   template <class T>
   std::uint64_t reached(std::int64_t sample, std::int64_t h, std::int64_t first) const;
 };

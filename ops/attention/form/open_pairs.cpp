@@ -23,7 +23,7 @@ namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-// [.., rows, columns] with the leading axes of another matrix too.
+// x [.., rows, columns], expanded to the leading axes that it and the other matrix broadcast to.
 Tensor with_leading_axes_of(const Tensor& x, const Tensor& other) {
   const auto leading = [](const Tensor& t) {
     Shape shape = t.shape();
@@ -53,7 +53,7 @@ Tensor with_zeros_for_nonfinite(const Tensor& x) {
   return finite;
 }
 
-// x, a dense result that nobody else holds, becomes 0 on closed pairs.
+// Sets x, a dense result that nobody else holds, to 0 on closed pairs.
 void clear_closed_pairs(Tensor& x, const Tensor& open) {
   visit_floating(x.dtype(), [&]<class T>(std::type_identity<T>) {
     T* elements = x.mutable_data<T>();
@@ -67,7 +67,7 @@ void clear_closed_pairs(Tensor& x, const Tensor& open) {
   });
 }
 
-// y [.., Tq, Dv] += Σ w_ij v_j over open pairs and the elements of v that are not finite. All are dense.
+// y_ic += w_ij v_jc on open pairs, for the elements v_jc that are not finite. All tensors are dense.
 template <class T>
 void add_nonfinite_terms(const Tensor& w, const Tensor& v, const Tensor& open, Tensor& y) {
   const std::int64_t queries = w.size(-2), keys = w.size(-1), size = v.size(-1);
@@ -91,7 +91,7 @@ void add_nonfinite_terms(const Tensor& w, const Tensor& v, const Tensor& open, T
 Tensor masked_scores(const Tensor& q, const Tensor& k, const Tensor& open);
 Tensor masked_sum(const Tensor& w, const Tensor& v, const Tensor& open);
 
-// The two products are each other's derivatives.
+// The derivative of each of the two products is made of the two products.
 struct OpenScoresVjp {
   SavedTensor q, k, open;
   void vjp(VjpContext& context) const {  // s_ij = q_i · k_j on open pairs
@@ -122,8 +122,8 @@ Tensor masked_scores(const Tensor& q, const Tensor& k, const Tensor& open) {
   return scores;
 }
 
-// The same for w and v. Each sum reads all rows of v: the product sees zeros where v is not finite, and the
-// terms of those elements are added to the queries that are open to them.
+// The same for w and v. Here each sum reads all rows of v, closed ones too. So the product sees zeros where v
+// is not finite, and the terms of those elements are added afterwards to the queries that are open to them.
 Tensor masked_sum(const Tensor& w, const Tensor& v, const Tensor& open) {
   const Tensor open_w = where(open, w.detach(), 0);
   const Tensor dense_v = contiguous(v.detach());

@@ -6,9 +6,9 @@
 
 namespace heed::detail {
 
-// The three steps of attention over open pairs alone. A closed pair adds nothing to a result or a gradient,
-// even where its query, key or value is NaN; a plain product would add 0 · NaN. So a query to which no NaN is
-// open has the bits that it has without any NaN.
+// The three steps of attention, over open pairs alone. A closed pair adds nothing to a result or a gradient,
+// even where its query, key or value is NaN; a plain product would add 0 · NaN. So a query that is open to no
+// NaN has the same bits as if there were none.
 //
 // `open` is boolean, true = open, and expands to [.., Tq, Tk]. Undefined: all pairs are open. Derivatives
 // of any order.

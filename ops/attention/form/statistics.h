@@ -4,13 +4,13 @@
 
 namespace heed::detail {
 
-/// Of each query [.., Hq, Tq]: the largest logit of its open keys, and maximum and Σ exp(logit − maximum)
+/// For each query [.., Hq, Tq]: the largest logit of its open keys; the maximum and Σ exp(logit − max), both
 /// with the sink.
 struct RowNumbers {
   Tensor largest_logit, max, sum;
 };
 
-/// Fills in the statistics that follow from these numbers and from the entropy, which `result` holds already.
+/// Fills in the statistics that follow from `rows` and from the entropy, which `result` must hold already.
 void add_statistics(AttentionResult& result, const RowNumbers& rows, const Tensor& sink);
 
 }  // namespace heed::detail

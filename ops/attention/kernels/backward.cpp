@@ -24,7 +24,7 @@ HWY_INLINE std::int64_t padded(std::int64_t size) {
   return (size + Panel<T>::lanes - 1) / Panel<T>::lanes * Panel<T>::lanes;
 }
 
-// What a block keeps in scratch memory. Rows are padded to whole vectors.
+// The scratch memory of one block. Rows are padded to whole panels.
 template <class T>
 struct BackwardScratch {
   std::int64_t width, value_width;        // size and value size, padded
@@ -56,9 +56,9 @@ struct RowConstants {
   T shift[block], factor[block], delta[block], balance[block];
 };
 
-// The key of each query that has more than half of the weight; there is one at most. Its dS would be the
-// difference of two numbers that are nearly equal. So it is left out of all sums, and gets at the end what
-// the dS of the other keys leave of the row's balance.
+// For each query the key that has more than half of the weight, if there is one. In its dS = P (dP − delta)
+// dP and delta may be nearly equal, and their difference mere rounding. So the key is left out of all sums,
+// and at the end its dS is the balance of the row minus the dS of the other keys.
 template <class T>
 struct Dominant {
   T found[block] = {};      // 1 where there is one, else 0
@@ -106,7 +106,7 @@ HWY_INLINE void clear_keys(T* tile, std::int64_t begin, std::int64_t end, std::i
   for (std::int64_t j = begin; j < end; ++j) std::fill_n(tile + j * block + lane, Panel<T>::lanes, T(0));
 }
 
-// The query of each lane that is set has found its dominant key.
+// Notes `key` as the dominant key of the query of each lane that is set.
 template <class D, class T>
 HWY_INLINE void remember(D d, hn::Mask<D> lanes, std::int64_t key, std::int64_t at, const T* slope_of_cap,
                          Dominant<T>& dominant) {
@@ -120,7 +120,7 @@ HWY_INLINE void remember(D d, hn::Mask<D> lanes, std::int64_t key, std::int64_t 
   }
 }
 
-// e^x for x <= 0, and 0 below the normal numbers, so that keys far behind a dominant one add nothing.
+// e^x for x <= 0, and 0 below the normal numbers, so that keys far below a dominant one add nothing.
 template <class D>
 HWY_INLINE hn::Vec<D> exp_or_zero(D d, hn::Vec<D> x) {
   const auto e = exp_below_zero(d, x);
@@ -128,8 +128,8 @@ HWY_INLINE hn::Vec<D> exp_or_zero(D d, hn::Vec<D> x) {
   return hn::IfThenZeroElse(hn::Lt(e, smallest), e);  // a NaN stays
 }
 
-// s ← W and dp ← dS for one vector of queries of a panel, 0 on closed pairs. With `seeks_dominant` some of
-// these queries may have a dominant key, whose dS becomes 0.
+// s ← W and dp ← dS for one vector of queries of a panel, 0 on closed pairs. `seeks_dominant` says that some
+// of these queries may have a dominant key, whose dS becomes 0.
 template <bool seeks_dominant, class T>
 HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
                                       int vector, const std::uint32_t* kept, const BackwardScratch<T>& w,
@@ -141,7 +141,7 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, 
   const auto shift = hn::LoadU(d, r.shift + at), factor = hn::LoadU(d, r.factor + at),
              delta = hn::LoadU(d, r.delta + at);
   auto others = hn::LoadU(d, dominant.others + at);
-  // Lanes without a dominant key have the bits of exp_share, whoever their neighbours are.
+  // A lane without a dominant key gets the bits of exp_share, whichever lanes share its vector.
   const auto low = hn::IfThenElse(hn::Gt(factor, hn::Set(d, T(0.5))),
                                   hn::Set(d, -std::numeric_limits<T>::infinity()), hn::Set(d, share_end<T>));
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
@@ -187,7 +187,7 @@ HWY_INLINE void softmax_vjp(const QueryBlock<T>& b, const Tile& tile, const Tile
   std::uint32_t kept[block];
   if (dropout) b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
   for (int v = 0; v < Panel<T>::vectors; ++v) {
-    // No weight is above the factor, which is that of the largest logit.
+    // The factor is the weight of the largest logit, so no weight of the query is above it.
     const auto factor = hn::LoadU(d, r.factor + panel.lane + v * Panel<T>::vector);
     const std::uint32_t* of_dropout = dropout ? kept : nullptr;
     if (hn::AllFalse(d, hn::Gt(factor, hn::Set(d, T(0.5))))) {
@@ -212,8 +212,8 @@ HWY_INLINE void write_logits(const QueryBlock<T>& b, const Tile& tile, const Til
             std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane), T(1));
 }
 
-// dV += Wᵀ dO and dK += dSᵀ q for the keys of a tile, in groups of keys. Queries before the first and behind
-// the last one to which a key of the group is open are left out.
+// dV += Wᵀ dO and dK += dSᵀ q for the keys of a tile, one group of keys at a time. Each product runs from the
+// first to the last query that some key of the group is open to, which saves work on a causal diagonal.
 template <class T>
 HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const AttentionGradients<T>& g) {
   const std::int64_t group = tile.full ? block : 16;
@@ -237,8 +237,8 @@ HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const
   }
 }
 
-// What dominant keys were left out of: their dS in the gradients of the logits, of their query and of
-// themselves. dq is written already.
+// Adds the dS of dominant keys, so far left out, to the gradients of the logits, of the query and of the key.
+// Runs after dq was written, so that it can add to it.
 template <class T>
 HWY_INLINE void add_dominant(const QueryBlock<T>& b, const BackwardScratch<T>& w, const RowConstants<T>& r,
                              const Dominant<T>& dominant, const AttentionGradients<T>& g) {
@@ -256,8 +256,8 @@ HWY_INLINE void add_dominant(const QueryBlock<T>& b, const BackwardScratch<T>& w
   }
 }
 
-// The part of 64 queries in all gradients, tile by tile as in forward. Why the layout is what it is, and what
-// m and Z are: docs/adr/0004-blocked-attention-keeps-queries-in-lanes.md.
+// What 64 queries contribute to all gradients, tile by tile as in forward. For the reason of this layout, and
+// for m and Z, see docs/adr/0004-blocked-attention-keeps-queries-in-lanes.md.
 //
 //   given for each query:  m, Z, dO, dlse and delta = Σ dO ⊙ O − dlse
 //   dQ ← 0

@@ -4,7 +4,7 @@
 
 namespace heed::kernels {
 
-/// What each query gets.
+/// Cotangents of the results, for each query.
 template <class T>
 struct AttentionCotangents {
   Rows<const T> output;      // dO [queries, value_size]
@@ -20,17 +20,17 @@ struct AttentionGradients {
   Rows<T> logits;  // of the logits after softcap [queries, keys]; written in tiles that have an open pair
 };
 
-/// Elements in a row of dk and dv: the size rounded up to whole vectors.
+/// Elements in a row of dk and dv: the size rounded up to whole panels.
 template <class T>
 std::int64_t attention_padded(std::int64_t size);
 
 /// Elements of scratch memory that `attention_backward` needs.
 std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_size);
 
-/// The part of the queries [first, first + 64) of a head in all gradients. The weights are computed again.
+/// What the queries [first, first + 64) of a head contribute to all gradients. Weights are computed again.
 ///   dV += Wᵀ dO,  dP = (dO Vᵀ) ⊙ keep,  dS = P ⊙ (dP − delta),  dQ = scale · dS K,  dK += scale · dSᵀ Q
 /// The key of a query with P > ½ gets dS = dlse − dsink − Σ dS of its other keys.
-/// Queries whose bit in `skip` is set have no part.
+/// Queries whose bit in `skip` is set contribute nothing.
 template <class T>
 void attention_backward(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows,
                         const AttentionCotangents<T>& cotangents, std::uint64_t skip,

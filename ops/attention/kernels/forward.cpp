@@ -142,7 +142,7 @@ HWY_INLINE void drop_weights(const QueryBlock<T>& b, const Tile& tile, const Til
   }
 }
 
-// One more logit for query i of the block, without a value. Returns by how much that shrinks o.
+// Adds the sink, a logit without a value, to query i of the block. Returns the factor by which o shrinks.
 template <class T>
 HWY_INLINE T join_sink(T sink, std::int64_t i, RunningSoftmax<T>& softmax) {
   T &max = softmax.max[i], &sum = softmax.sum[i], &moment = softmax.moment[i];
@@ -157,8 +157,8 @@ HWY_INLINE T join_sink(T sink, std::int64_t i, RunningSoftmax<T>& softmax) {
   return shrink;
 }
 
-// Writes maximum and sum of each query, the sink included. Then puts into softmax.sum, which is not needed
-// any more, the factor that o is to be multiplied by.
+// Writes maximum and sum of each query, the sink included. Then reuses softmax.sum, which is not needed any
+// more, for the factor that `write_output` multiplies o by.
 template <class T>
 HWY_INLINE void finish_rows(const QueryBlock<T>& b, RunningSoftmax<T>& softmax,
                             const AttentionRows<T>& rows) {
@@ -175,12 +175,12 @@ HWY_INLINE void finish_rows(const QueryBlock<T>& b, RunningSoftmax<T>& softmax,
   }
 }
 
-// output ← o · factor, transposed back into rows. Returns a bit for each query that met something that is not
-// finite, in a logit or a result.
+// output ← o · factor, transposed back into rows. Returns one bit per query: set if a logit or a result of it
+// was not finite.
 template <class T>
 HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>& softmax, Rows<T> output) {
   const T* factor = softmax.sum;
-  constexpr std::int64_t strip = 16;  // values at a time, so that the rows they leave for stay in the cache
+  constexpr std::int64_t strip = 16;  // at a time, so that the rows written to stay in the cache
   for (std::int64_t c = 0; c < b.head.value_size; c += strip) {
     const std::int64_t n = std::min(strip, b.head.value_size - c);
     for (std::int64_t r = 0; r < n; ++r) {
@@ -263,7 +263,7 @@ HWY_INLINE void weights_of_panel(const TilePanel& panel, const T* shift, const T
   }
 }
 
-// Like `forward_of`, with maximum and sum known: each tile of logits becomes one of weights.
+// Like `forward_of`, but with maximum and sum known, so that each tile of logits becomes weights at once.
 template <class T>
 HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const AttentionRows<T>& rows,
                            Rows<T> weights, T* scratch) {

@@ -8,8 +8,8 @@ namespace heed::kernels {
 std::int64_t attention_forward_scratch(std::int64_t size, std::int64_t value_size);
 
 /// The queries [first, first + 64) of a head: output = softmax(logits) v over the open keys, tile by tile.
-/// Returns a bit for each query that met a logit or result that is not finite; what was written for it means
-/// nothing, and the caller computes it again.
+/// Returns one bit per query: set if a logit or a result of it was not finite. What was written for such a
+/// query means nothing, and the caller computes it again.
 template <class T>
 std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,
                                 const AttentionRows<T>& rows, T* scratch);

@@ -4,10 +4,11 @@
 
 namespace heed::kernels {
 
-/// Queries, and keys, of a tile. Tiles start at multiples of it, so bits depend on the shape alone.
+/// How many queries, and how many keys, a tile has. Tiles start at multiples of it, so bits depend on the
+/// shape alone.
 inline constexpr std::int64_t attention_block = 64;
 
-/// Row i of a matrix starts at data + i · stride; its elements are neighbours. Null data: absent.
+/// Row i of a matrix starts at data + i · stride, and its elements are contiguous. Null data: absent.
 template <class T>
 struct Rows {
   T* data = nullptr;
@@ -15,15 +16,15 @@ struct Rows {
   T* operator[](std::int64_t i) const { return data + i * stride; }
 };
 
-/// The operands of attention for one head of one sample. NaN or an infinity in q, k or v may make results
-/// nonfinite that it should not reach; every result that is finite is right. The caller repairs the others.
+/// The operands of attention for one head of one sample. A NaN or infinity in q, k or v may make results
+/// nonfinite that it should not reach. A finite result is always right; the caller computes the others again.
 template <class T>
 struct AttentionHead {
   Rows<const T> q, k, v;  // [queries, size], [keys, size], [keys, value_size]
   std::int64_t queries = 0, keys = 0, size = 0, value_size = 0;
   T scale = 1;
   T softcap = 0;                        // 0: none
-  const std::int64_t* begin = nullptr;  // query i is open on keys begin[i] <= j < end[i] …
+  const std::int64_t* begin = nullptr;  // keys begin[i] <= j < end[i] are open to query i …
   const std::int64_t* end = nullptr;
   Rows<const bool> open;  // … where this, if given, is true …
   Rows<const T> bias;     // … and this, if given, is not −inf; it is added to the logits of open pairs
@@ -34,13 +35,13 @@ struct AttentionHead {
   bool has_sink = false;
   T sink = 0;  // one more logit in the denominator
 
-  /// As a number that cannot overflow; exact below 2^53.
+  /// In double, where the sum cannot overflow; exact below 2^53.
   double position(std::int64_t query) const {
     return static_cast<double>(first_position) + static_cast<double>(query);
   }
 };
 
-/// Numbers of each query that forward writes. Backward reads the first two.
+/// What forward writes for each query. Backward reads the first two.
 template <class T>
 struct AttentionRows {
   T* max = nullptr;            // largest of the open logits and the sink; −inf on dead rows

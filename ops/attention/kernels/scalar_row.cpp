@@ -15,7 +15,7 @@ T dot(const T* a, const T* b, std::int64_t n) {
   return total;
 }
 
-// NaN wins, unlike in std::max.
+// The larger one, or the NaN if one is NaN, unlike std::max.
 template <class T>
 T larger(T a, T b) {
   return a > b || std::isnan(a) ? a : b;

@@ -1,6 +1,7 @@
 // The logits of a tile, which forward and backward share. A tile is kept transposed, [keys, queries], with
-// queries along the lanes: so maximum and sum of a query are vertical, keys and values are only broadcast,
-// and every product is one micro-kernel. Compiled anew for every SIMD target, hence no plain include guard.
+// queries along the lanes. So maximum and sum of a query need no sums across lanes, keys and values are only
+// broadcast, and one micro-kernel does every product. Compiled anew for every SIMD target, hence no plain
+// include guard.
 #if defined(HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE
 #undef HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE
@@ -76,8 +77,8 @@ HWY_INLINE void subtract_distances(T slope_of_head, double position, std::int64_
   }
 }
 
-// s[key][lanes] ← scale · q·k with softcap, bias and ALiBi, for the keys of a panel; closed pairs hold
-// anything. `slope_of_cap`, a tile if given, receives d logit / d (scale · q·k).
+// s[key][lanes] ← scale · q·k with softcap, bias and ALiBi, for the keys of a panel. What closed pairs get
+// means nothing. `slope_of_cap`, a tile if given, receives d logit / d (scale · q·k).
 template <class T>
 HWY_INLINE void tile_logits(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
                             const T* q_transposed, T* s, T* slope_of_cap) {

@@ -1,6 +1,6 @@
 // Which pairs of a tile are open. A tile is 64 keys by 64 queries, and each query has a word of 64 bits, one
-// for each key. In a panel, the queries that one product takes, queries lie along the lanes of the vectors;
-// so for it the words are transposed: one word for each key, with one bit for each lane.
+// for each key. A panel is the group of queries that one product takes. They lie along the lanes of the
+// vectors, so for a panel the words are transposed: one word for each key, with one bit for each lane.
 // Compiled anew for every SIMD target, hence no plain include guard.
 #if defined(HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
@@ -46,7 +46,7 @@ inline std::uint64_t bits_of(const bool* x, std::int64_t count) {
   return bits;
 }
 
-// Bit j: the bias x[j] does not close its pair, that is, is not −inf.
+// Bit j: the bias x[j] is not −inf, so it leaves its pair open.
 template <class T>
 HWY_INLINE std::uint64_t bits_without_minus_infinity(const T* x, std::int64_t count) {
   const hn::ScalableTag<T> d;
@@ -74,7 +74,7 @@ inline std::uint64_t transpose_bits(std::uint64_t x) {
   return x ^ t ^ (t << 28);
 }
 
-// Words of keys become words of lanes: lanes[j] holds bit i for query i of the panel.
+// Transposes the words: bit i of lanes[j] is bit j of query[i], for the queries i of a panel.
 template <int lane_count>
 HWY_INLINE void lanes_of(const std::uint64_t* query, std::uint32_t* lanes) {
   static_assert(lane_count <= 32);

@@ -28,7 +28,7 @@ class AttentionMask {
   /// Boolean, true = may attend; broadcasts to [.., Hq, Tq, Tk].
   static AttentionMask attend(Tensor mask);
   /// Boolean, true = may not attend; broadcasts to [.., Hq, Tq, Tk]. Two axes are [Tq, Tk]; where they could
-  /// as well be samples and keys, `check` refuses them: padding is [B, 1, 1, Tk], or `key_lengths`.
+  /// also be [B, Tk], `check` refuses them: a padding mask is [B, 1, 1, Tk], or `key_lengths`.
   static AttentionMask ignore(Tensor mask);
   /// Floating, added to the scaled logits, differentiable; −inf closes the pair.
   /// Broadcasts to [.., Hq, Tq, Tk].
@@ -51,7 +51,7 @@ class AttentionMask {
 
   friend AttentionMask operator&(AttentionMask a, const AttentionMask& b);
 
-  /// Nothing is closed and nothing is added.
+  /// Whether nothing is closed and nothing is added.
   bool empty() const;
 
   /// ShapeError, DTypeError or ValueError (naming `op`) unless every part fits logits of this shape
@@ -59,7 +59,8 @@ class AttentionMask {
   void check(const char* op, const Shape& scores, DType dtype) const;
   /// Boolean, true = open, broadcasts to `scores`; undefined where all is open. Includes biases of −inf.
   Tensor open_pairs(const Shape& scores) const;
-  /// What is added, recorded, broadcasts to `scores`; undefined where nothing is. −inf is replaced by 0.
+  /// What is added to the logits, with history; broadcasts to `scores`. Undefined where nothing is added.
+  /// −inf is replaced by 0, as `open_pairs` closes such pairs.
   Tensor additive(const Shape& scores, DType dtype) const;
 
   /// Why query i of head h may or may not attend key j in sample b. `scores` is the shape of the logits,
@@ -68,7 +69,7 @@ class AttentionMask {
   /// Throws    IndexError (no such pair), and as `check`.
   std::string explain(const Shape& scores, std::int64_t b, std::int64_t h, std::int64_t i,
                       std::int64_t j) const;
-  /// One line a query, one character a key: # open, + open with something added, . closed. Throws as
+  /// One line per query, one character per key: # open, + open with something added, . closed. Throws as
   /// `explain`, and ValueError for more than 256 queries or keys.
   std::string picture(const Shape& scores, std::int64_t b = 0, std::int64_t h = 0) const;
 
@@ -80,15 +81,15 @@ class AttentionMask {
   struct Plan {
     std::int64_t samples = 1;
     std::vector<std::int64_t> begin, end;        ///< [samples · Tq]: keys begin <= j < end are open …
-    std::vector<std::int64_t> first_position{};  ///< of the queries, [samples] or [1]
+    std::vector<std::int64_t> first_position{};  ///< of the queries, [samples of the logits] or [1]
     Tensor open;                                 ///< … where this is true, if defined
-    Tensor bias;    ///< sum of the biases, recorded; undefined where there is none
-    Tensor slopes;  ///< sum of the slopes, recorded
+    Tensor bias;    ///< sum of the biases, with history; undefined where there is none
+    Tensor slopes;  ///< sum of the slopes, likewise
   };
   Plan plan(const Shape& scores) const;
   /// |query position − key position| as `dtype`, broadcasts to `scores`.
   Tensor distance(const Shape& scores, DType dtype) const;
-  /// The same pairs open, with these added instead; either may be undefined.
+  /// The same mask with these additive parts instead of its own; either may be undefined.
   AttentionMask with_additive(Tensor bias, Tensor slopes) const;
 
   /// Calls `visit(name, tensor)` for each tensor of the mask.

@@ -14,8 +14,9 @@ std::int64_t keys_of(const Shape& scores) { return scores[scores.rank() - 1]; }
 
 }  // namespace
 
-// A boolean mask of two axes is one of queries and keys. It is refused, with what to write instead, where its
-// rows can only be samples, and one that `ignore` was given where they can be either.
+// A boolean mask of two axes means [queries, keys]. It is refused, with a hint what to write instead, where
+// its rows can only be samples. One given to `ignore` is refused where its rows may be either: it is probably
+// a padding mask.
 void AttentionMask::check_booleans(const char* op, const Shape& scores) const {
   const std::int64_t samples = samples_of(scores), queries = queries_of(scores), keys = keys_of(scores);
   const auto of_samples = [&](const Shape& mask) {
@@ -36,8 +37,8 @@ void AttentionMask::check_booleans(const char* op, const Shape& scores) const {
   }
 }
 
-// Lengths count keys, and where one is below Tq the caller says where the queries stand: with the default a
-// text that is padded at its end would lose its first tokens.
+// Lengths count keys. Where one is below Tq, the caller must say where the queries stand: the default would
+// put the first queries before the first key, so a text padded at its end would lose its first tokens.
 void AttentionMask::check_positions(const char* op, const Shape& scores) const {
   const std::int64_t queries = queries_of(scores), keys = keys_of(scores);
   if (query_starts_.defined()) {

@@ -18,7 +18,7 @@ namespace {
 
 std::int64_t heads_of(const Shape& scores) { return scores.rank() > 2 ? scores[scores.rank() - 3] : 1; }
 
-// The element for a pair of a tensor that broadcasts to [B, H, Tq, Tk].
+// The element of x, which broadcasts to [B, H, Tq, Tk], for one pair.
 double at(const Tensor& x, const Shape& scores, const std::array<std::int64_t, 4>& pair) {
   const NoGrad guard;
   const Shape four{AttentionMask::samples_of(scores), heads_of(scores), scores[scores.rank() - 2],
@@ -56,7 +56,7 @@ AttentionMask::Pair AttentionMask::pair_of(const char* op, const Shape& scores, 
   return {b, h, i, j, first[static_cast<std::size_t>(b) % first.size()]};
 }
 
-// What causality, windows, lengths and documents say.
+// The reasons that causality, windows, lengths and documents give.
 void AttentionMask::add_range_reasons(const Pair& p, Reasons& r) const {
   const detail::Position position = detail::Position{p.first} + p.i;
   if (causal_)

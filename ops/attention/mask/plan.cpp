@@ -14,7 +14,7 @@ namespace {
 
 Tensor both(const Tensor& a, const Tensor& b) { return a.defined() ? logical_and(a, b) : b; }
 
-// Repeats the ranges, one for each query, for every sample.
+// Repeats the ranges of one sample for every sample.
 void widen(AttentionMask::Plan& plan, std::int64_t samples) {
   if (plan.samples == samples) return;
   const std::size_t n = plan.begin.size();
@@ -26,7 +26,7 @@ void widen(AttentionMask::Plan& plan, std::int64_t samples) {
   plan.samples = samples;
 }
 
-// First and one past the last position of each id, if no other id lies in between.
+// For each position the run of equal ids it lies in, [begin, end). False if an id comes back after another.
 bool runs_of(const std::int64_t* ids, std::int64_t n, std::int64_t* begin, std::int64_t* end) {
   std::map<std::int64_t, std::int64_t> seen;  // id → run
   for (std::int64_t i = 0; i < n;) {

@@ -8,10 +8,10 @@
 
 namespace heed::detail {
 
-/// A position may be any number of 64 bits, so what is added to one needs more.
+/// A position may be any 64-bit number, so sums with one need more bits.
 __extension__ typedef __int128 Position;
 
-/// Where a range of keys that begins or ends at this position does so among keys 0 … keys − 1.
+/// The position, clamped to 0 … keys: where a range of keys that begins or ends there does so.
 inline std::int64_t among_keys(Position position, std::int64_t keys) {
   return static_cast<std::int64_t>(std::clamp<Position>(position, 0, keys));
 }
