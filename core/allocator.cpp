@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// Size classes: eight a doubling, so a block wastes less than an eighth.
+// Size classes: eight per doubling, so a block wastes less than an eighth.
 struct SizeClass {
   std::size_t index;
   std::size_t bytes;

@@ -15,7 +15,7 @@ namespace heed {
 /// operations inside are named.
 class AnomalyMode final : public TapeObserver {
  public:
-  /// Of nested ones the innermost holds: `AnomalyMode pause(false);` looks away for its scope.
+  /// Of nested ones the innermost holds: `AnomalyMode pause(false);` turns the check off for its scope.
   explicit AnomalyMode(bool enable = true) noexcept;
 
  private:

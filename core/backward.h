@@ -21,7 +21,7 @@ struct BackwardOptions {
 void backward(const Tensor& loss, const BackwardOptions& options = {});
 
 struct GradOptions {
-  /// One cotangent an output; empty, or undefined entries, mean 1 for outputs of one element.
+  /// One cotangent per output; empty, or undefined entries, mean 1 for outputs of one element.
   std::vector<Tensor> grad_outputs = {};
   /// Keep what the graph saved. Implied by create_graph.
   bool retain_graph = false;

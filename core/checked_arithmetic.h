@@ -12,10 +12,11 @@ namespace heed {
 std::int64_t checked_add(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b);
 std::int64_t checked_mul(std::string_view op, std::string_view what, std::int64_t a, std::int64_t b);
 
-/// a − b, or the last number of 64 bits on its side: for bounds, where beyond the end is beyond it.
+/// a − b, clamped to 64 bits: for bounds, where every number beyond the end means the same.
 std::int64_t saturating_sub(std::int64_t a, std::int64_t b) noexcept;
 
-/// A floating number as an integer: the fraction is dropped, what lies beyond an end becomes it, NaN 0.
+/// A floating number as an integer: the fraction is dropped, a number outside the range of `To` becomes the
+/// nearest one inside, and NaN becomes 0.
 template <class To, class From>
 To saturated(From value) {
   // Both bounds as the floating type holds them; the upper one may round up, hence >=.

@@ -35,7 +35,7 @@ std::vector<Tensor> grad_up_to(const std::vector<Tensor>& ends, const std::vecto
   return walk.run_grad(slots);
 }
 
-// x are the arguments, then what the function captures; y the floating results.
+// x holds the arguments, then what the function captures; y the floating results.
 struct CheckpointVjp {
   TensorFunction function;
   std::vector<SavedTensor> x;
@@ -56,7 +56,7 @@ struct CheckpointVjp {
     std::vector<Tensor> ends;
     for (std::size_t i = 0; i < x.size(); ++i) {
       Tensor end = context.unpack(x[i]);
-      // An argument gets a place of its own in the graph: it may be captured too, or given twice.
+      // An argument gets a node of its own: its gradient stays apart if it is captured too, or given twice.
       if (i < arguments)
         end = detail::alias(context.recording() ? end : end.detach(), context.needs(static_cast<int>(i)));
       want(i, end);

@@ -27,7 +27,7 @@ struct CustomPayload {
   }
 };
 
-// Something that forward reads but that is no input would lose its gradient.
+// What forward reads without its being an input would lose its gradient.
 void check_captures(const char* name, const std::vector<Tensor>& captured,
                     const std::vector<Tensor>& inputs) {
   for (const Tensor& x : captured) {

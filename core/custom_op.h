@@ -13,7 +13,7 @@ namespace heed {
 /// What the forward of a user's operation may keep for its backward.
 class CustomSave {
  public:
-  /// Keeps an input, a result or anything between (that lasts for the first derivative only). `name`, a
+  /// Keeps an input, a result or an intermediate tensor (which serves the first derivative only). `name`, a
   /// literal, is what backward and messages call it.
   void operator()(const char* name, const Tensor& x) { kept_.emplace_back(name, x); }
   /// What was kept.
@@ -66,8 +66,8 @@ struct CustomOpOptions {
 ///                        c.set(0, mul(c.cotangent(), mul(3, mul(x, x))));
 ///                      });
 ///   }
-/// Equation  y = forward(), which reads the inputs it captures and runs unrecorded, at once.
-/// Gradient  what `backward` sets; called in backward, so it captures nothing by reference.
+/// Equation  y = forward(), which runs at once, unrecorded, and reads the inputs that it captures.
+/// Gradient  what `backward` sets. It runs later, in a backward pass, so it must not capture by reference.
 /// Order     any where backward is written with heed's operations and reads saved inputs and results.
 /// Saves     what forward saves, and nothing when nothing is recorded.
 /// Throws    GradError (forward read a tensor that requires grad and is no input; a result that somebody else

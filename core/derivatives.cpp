@@ -38,12 +38,12 @@ bool any_history(const Tensors& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& x) { return x.requires_grad(); });
 }
 
-// Whether a derivative at these tensors is recorded itself.
+// Whether a derivative computed from these tensors is itself recorded.
 bool to_record(const Tensors& a, const Tensors& b) {
   return grad_enabled() && (any_history(a) || any_history(b));
 }
 
-// The inputs at places of their own in the graph: leaves, or results that lead back to inputs with history.
+// The inputs as nodes of their own in the graph: leaves, or results that lead back to inputs with history.
 Tensors points_at(const Tensors& inputs, bool with_history) {
   Tensors points;
   for (const Tensor& x : inputs) points.push_back(detail::alias(with_history ? x : x.detach(), true));

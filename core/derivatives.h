@@ -24,15 +24,15 @@ struct Products {
 /// Throws    ShapeError, DTypeError, ValueError (cotangents unlike the outputs in shape, dtype or number).
 Products vjp(const TensorFunction& function, const TensorList& inputs, const TensorList& cotangents);
 
-/// Jacobian-vector product: outputs y = f(x), products dy = J v. The vector-Jacobian product is linear in its
-/// cotangent; its derivative with respect to that is this: no second set of rules, but also no independent
-/// check of the first.
+/// Jacobian-vector product: outputs y = f(x), products dy = J v. It is computed as the derivative of the
+/// vector-Jacobian product, which is linear in its cotangent, with respect to that cotangent. So there is no
+/// second set of rules, but also no independent check of the first.
 /// Shapes    v as x → dy as y.          DTypes  f32, f64.
 /// Throws    ShapeError, DTypeError, ValueError (tangents unlike the inputs); GradError (an operation of f
 ///           whose backward has no derivative).
 Products jvp(const TensorFunction& function, const TensorList& inputs, const TensorList& tangents);
 
-/// J[i][k] = ∂y_i/∂x_k, one vector-Jacobian product an element of y. Without history.
+/// J[i][k] = ∂y_i/∂x_k, one vector-Jacobian product per element of y. Without history.
 /// Shapes    [i][k]: shape of y_i, then that of x_k.
 /// Throws    ShapeError (together more than 8 axes).
 std::vector<std::vector<Tensor>> jacobian(const TensorFunction& function, const TensorList& inputs);

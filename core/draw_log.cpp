@@ -8,7 +8,7 @@ namespace {
 
 constinit thread_local detail::DrawWatch* draw_watch = nullptr;
 
-// The stream of a draw, by way of the logs from `watch` outwards.
+// The stream of a draw, which passes the logs from `watch` outwards.
 RandomStream draw_through(detail::DrawWatch* watch, RandomStream& state) {
   if (watch == nullptr) {
     const RandomStream stream = state;

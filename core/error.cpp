@@ -4,7 +4,7 @@
 namespace heed {
 namespace {
 
-// An error that was caught and made anew by an outer module has its place already.
+// An error that an outer module caught and threw anew names its module already.
 std::string with_module(const std::string& message, const ScopeName* scope) {
   constexpr std::string_view before = " (in module ";
   if (scope == nullptr || message.find(before) != std::string::npos) return message;

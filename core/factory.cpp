@@ -29,10 +29,10 @@ Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
 
 namespace {
 
-// Numbers of arange; ShapeError beyond 64 bits.
+// How many numbers arange gives; ShapeError beyond 64 bits.
 std::int64_t count_of(std::int64_t start, std::int64_t stop, std::int64_t step) {
   if (start == stop || (stop < start) != (step < 0)) return 0;
-  // Both as they are without sign: the distance of any two numbers fits.
+  // In unsigned arithmetic, where the distance of any two numbers fits.
   const bool up = step > 0;
   const std::uint64_t size = up ? static_cast<std::uint64_t>(step) : -static_cast<std::uint64_t>(step);
   const std::uint64_t span = up ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)

@@ -18,7 +18,7 @@ std::uint64_t HookList::add(std::uint32_t output, GradientHook function) {
 }
 
 void HookList::remove(std::uint64_t id) {
-  std::shared_ptr<const GradientHook> removed;  // what it owns dies after the lock
+  std::shared_ptr<const GradientHook> removed;  // destroyed after the lock is given back
   const std::lock_guard lock(mutex_);
   const auto at = std::find_if(hooks_.begin(), hooks_.end(), [&](const Hook& hook) { return hook.id == id; });
   if (at == hooks_.end()) return;

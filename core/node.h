@@ -63,7 +63,7 @@ class Node : public RefCounted, public Pooled {
   void add_edge(Edge edge);
   void add_output(OutputMeta meta);
   void set_saved_bytes(std::int64_t bytes);
-  /// Number of the TapeLedger that books this node, 0 for none.
+  /// Number of the TapeLedger that counts this node, 0 for none.
   void set_ledger(std::uint32_t ledger) { ledger_ = ledger; }
 
  protected:

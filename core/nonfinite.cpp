@@ -3,7 +3,7 @@
 #include <heed/core/nonfinite.h>
 #include <heed/core/strided_loop.h>
 
-// Masks are −inf and anomalies NaN. Programs that use heed may be compiled as they like.
+// Masks rely on −inf and anomaly checks on NaN. A program that uses heed may be compiled with the option.
 #if defined(__FAST_MATH__)
 #error "heed itself must not be compiled with -ffast-math"
 #endif
@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-// Row-major number of the first element for which `test` holds.
+// Row-major index of the first element for which `test` holds.
 template <class T, class Test>
 std::optional<std::int64_t> find_first(const Tensor& x, Test&& test) {
   const T* base = x.data<T>() - x.offset();

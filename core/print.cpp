@@ -20,7 +20,7 @@ std::string element_text(const Tensor& x, std::int64_t at) {
   });
 }
 
-// One nesting level an axis, so the depth is at most Shape::max_rank.
+// One nesting level per axis, so the depth is at most Shape::max_rank.
 void append(std::string& text, const Tensor& x, int axis, std::int64_t at, int edge) {
   if (axis == x.rank()) {
     text += element_text(x, at);

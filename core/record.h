@@ -56,10 +56,10 @@ void record_spans(const char* op, std::span<const Tensor* const> inputs, std::sp
 
 }  // namespace detail
 
-/// The single door from operations to the tape. When gradients are on and an input requires grad,
+/// The only way for an operation to get on the tape. When gradients are on and an input requires grad,
 /// calls `make()` for the payload, an aggregate of named fields (SavedTensors and plain values) with
-/// `void vjp(VjpContext& context) const`, and makes `outputs` its results. Otherwise it saves nothing
-/// and calls nothing. Undefined inputs are allowed (optional arguments). Each output is a floating
+/// `void vjp(VjpContext& context) const`, and makes `outputs` results of the new node. Otherwise it saves
+/// nothing and calls nothing. Undefined inputs are allowed (optional arguments). Each output is a floating
 /// tensor that nobody else holds yet, and is none of the inputs; a payload saves outputs by
 /// `save_output` only. GradError otherwise.
 template <class Make>

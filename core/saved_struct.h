@@ -10,7 +10,7 @@
 namespace heed {
 
 /// A struct of options kept for backward. Its tensors are saved with their versions, as every other operand:
-/// what is written to between forward and backward is an error there, and not another number. The struct says
+/// a write to one between forward and backward gives an error there, not a wrong number. The struct says
 /// which tensors it has, by a function template `visit_tensors(Options& options, Visit&& visit)` beside it
 /// that calls `visit("mask", options.mask)` for each.
 template <class Options>

@@ -21,8 +21,8 @@ class Scalar {
         real_(static_cast<double>(value)) {}
 
   bool is_integral() const { return integral_; }
-  /// As an element. A real number becomes the nearest integer towards 0 that there is, NaN 0; ValueError for
-  /// an integer that T, an integer type, does not hold.
+  /// As an element. For an integer T a real number loses its fraction and is clamped to the range of T, and
+  /// NaN becomes 0; ValueError for an integer that T does not hold.
   template <class T>
   T to() const {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -33,7 +33,7 @@ class Scalar {
   }
 
  private:
-  // Of integers the largest ones without sign alone do not fit, and are kept as real numbers.
+  // Only unsigned integers beyond the range of std::int64_t do not fit; they are kept as real numbers.
   template <class T>
   static constexpr bool fits(T value) {
     if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(std::uint64_t)) {

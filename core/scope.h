@@ -21,7 +21,7 @@ const ScopeName* current_scope() noexcept;
 class Scope {
  public:
   explicit Scope(std::string_view name);
-  /// Stands at a path that was current before, wherever this thread is; null is outside of all.
+  /// Makes a path current that was so before, whatever scope this thread is in; null: outside of all.
   explicit Scope(const ScopeName* path) noexcept;
 
  private:

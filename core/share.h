@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// One of several parts of a whole, as even as they can be: the first ones have one more where it does
-/// not come out even.
+/// One of several parts of a whole, as equal as possible: if there is a remainder, the first parts have
+/// one element more.
 struct Share {
   std::int64_t part = 0;
   std::int64_t of = 1;

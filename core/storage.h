@@ -27,8 +27,8 @@ class Storage final : public RefCounted {
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void bump_version() noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Whether the only reference to this storage is the only way to its bytes: not so for
-  /// windows and borrowed memory.
+  /// Whether one reference to this storage is the only way to its bytes. Bytes of windows and borrowed memory
+  /// can be reached in other ways too.
   bool owns_bytes_alone() const noexcept {
     return unique() && (kind_ == Kind::joined || kind_ == Kind::separate);
   }

@@ -20,15 +20,15 @@ struct ClockRow {
 
 /// `TapeClock clock;` — measures, while it lives, the operations that this thread records and the
 /// vector-Jacobian products that it runs. An operation's forward time runs from the last recorded operation,
-/// or restart(), to its own recording, so what is not recorded counts to what follows. Adding gradients up
+/// or restart(), to its own recording, so unrecorded work counts for the next one. Adding gradients up
 /// belongs to no operation. Of nested clocks the innermost measures.
 class TapeClock final : public TapeObserver {
  public:
   TapeClock();
 
-  /// Time begins anew: what has passed since the last operation is not counted to the next one.
+  /// Starts the time anew, so that what has passed since the last operation does not count for the next one.
   void restart();
-  /// In the order in which the operations first met.
+  /// In the order in which each operation was first met.
   const std::vector<ClockRow>& rows() const { return rows_; }
 
  private:

@@ -23,18 +23,18 @@ struct LedgerRow {
 };
 
 struct LedgerCounts {
-  /// Sums of the rows: elements that two nodes save, or one node twice, count twice.
+  /// Sums over the rows. Elements that two nodes save, or one node twice, count twice.
   std::int64_t saved_now = 0;
   std::int64_t saved_at_peak = 0;
-  /// Bytes of the storages behind them, each once and whole. Parameters that nodes save are among them.
+  /// Bytes of the storages behind them, each counted once and as a whole, parameters included.
   std::int64_t unique_now = 0;
   std::int64_t unique_at_peak = 0;
-  /// In the order in which operation and module first met.
+  /// In the order in which each pair of operation and module was first met.
   std::vector<LedgerRow> rows;
 };
 
 /// `TapeLedger ledger;` — while it lives, counts what the nodes that this thread records save; what they
-/// release, on whatever thread, is taken off again. Of nested ledgers only the innermost counts.
+/// release, on whatever thread, is subtracted again. Of nested ledgers only the innermost counts.
 /// check::ledger_report prints the counts.
 class TapeLedger final : public TapeObserver {
  public:

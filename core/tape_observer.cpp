@@ -18,7 +18,7 @@ TapeObserver::~TapeObserver() {
   *link = outer_;
 }
 
-// The next observer outwards that is of this one's kind; null where there is none.
+// The next outer observer of this one's kind; null where there is none.
 TapeObserver* TapeObserver::next_of_kind() const noexcept {
   if (kind_ == nullptr) return nullptr;
   for (TapeObserver* observer = outer_; observer != nullptr; observer = observer->outer_) {

@@ -15,7 +15,8 @@
 namespace heed {
 namespace {
 
-// Reading from what is being written would see new elements. Windows share bytes under different storages.
+// Whether a copy from one to the other could read elements it has already written. Windows share bytes though
+// their storages differ, so addresses are compared.
 bool share_bytes(const Storage& a, const Storage& b) {
   return a.data() < b.data() + b.bytes() && b.data() < a.data() + a.bytes();
 }

@@ -114,7 +114,7 @@ class Tensor {
   }
 
  private:
-  // What the handle points to, for a member that is called so.
+  // What the handle points to. `member` names the caller in the error for an undefined tensor.
   const TensorImpl& of(const char* member) const {
     if (!impl_) [[unlikely]]
       fail_undefined(member);

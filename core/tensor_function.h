@@ -25,7 +25,7 @@ namespace detail {
 
 [[noreturn]] void fail_arity(std::size_t given, std::size_t taken);
 
-/// What a function under test may give: one tensor or several.
+/// A function that gives one tensor or several.
 template <class F, class... Arguments>
 concept GivesTensors = std::invocable<F&, Arguments...> &&
     std::convertible_to<std::invoke_result_t<F&, Arguments...>, TensorList>;

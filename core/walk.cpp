@@ -196,7 +196,7 @@ void Walk::finish(const Entry& entry) {
   }
 }
 
-// An entry has run, or was passed over: leaves that wait for nobody else are complete.
+// An entry has run, or was passed over: leaves without another consumer to come are complete.
 void Walk::finish_leaves(const Entry& consumer) {
   for (std::size_t k = 0; k < consumer.edges; ++k) {
     const std::uint32_t at = producers_[consumer.first_edge + k];
@@ -239,7 +239,7 @@ void Walk::run_node(const Entry& entry) {
 }
 
 // What a rule computes, and what it throws, belongs to the module of its operation. AnomalyMode judges a rule
-// by its gradients, not by the operations it is made of, so that the message names that of the forward.
+// by its gradients, not by the operations it is made of, so that its message names the forward operation.
 void Walk::call_vjp(Node& node, VjpContext& context) {
   const Scope scope(node.scope());
   if (!create_graph_) [[likely]]

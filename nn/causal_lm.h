@@ -23,20 +23,20 @@ struct CausalLMOptions {
   std::int64_t hidden_dim = 0;           // of the MLP; 0: four times embed_dim
   std::optional<RopeOptions> rope = {};  // in place of learned positions
   Activation activation = Activation::gelu;
-  bool gated = false;  // the MLP
+  bool gated = false;  // whether the MLP is
   NormKind norm = NormKind::layer;
   double norm_epsilon = 1e-5;
-  bool tied = true;  // the head's weight is that of the token vectors
+  bool tied = true;  // the head uses the weight of the token embedding
 };
 
 /// The options of every block.
 TransformerBlockOptions block_options(const CausalLMOptions& options);
-/// The options with the sizes that were left 0 filled in, those of RoPE too.
+/// The options with every size that was left 0 filled in, RoPE's included.
 /// Throws    ValueError (what CausalLM says of its options).
 CausalLMOptions resolved(CausalLMOptions options);
 
-/// A language model of pre-norm transformer blocks. As the options are left it is a GPT, with learned
-/// positions; with RoPE, NormKind::rms, a gated MLP of silu and without bias it is a Llama.
+/// A language model of pre-norm transformer blocks. With the default options it is a GPT with learned
+/// positions; with RoPE, NormKind::rms, a gated MLP with silu and no bias it is a Llama.
 ///   x_0 = token[t] (+ position[0..T) without RoPE),  x_{l+1} = block_l(x_l), causal,
 ///   logits = norm(x_L) headᵀ.
 /// Shapes    tokens i64 or i32 [T] or [B, T], T <= context → logits [.., T, vocab_size].
@@ -53,8 +53,8 @@ class CausalLM final : public Module {
   /// Logits. The generator is for dropout, in training mode.
   Tensor operator()(const Tensor& tokens, Generator* generator = nullptr) const;
   /// Logits of rows that hold several documents: documents i64, of the shape of tokens, says which one a
-  /// token belongs to; tokens of a document lie side by side. A token sees its own document alone, and
-  /// positions begin anew with each, so a document's logits are those it has alone, to rounding.
+  /// token belongs to; the tokens of a document follow one another. A token sees its own document alone, and
+  /// positions start at 0 in each, so a document gets the logits that it has alone, to rounding.
   Tensor operator()(const Tensor& tokens, const Tensor& documents, Generator* generator = nullptr) const;
   /// Mean cross-entropy of the logits with targets of the shape of tokens; those of -100 do not count.
   Tensor loss(const Tensor& tokens, const Tensor& targets, Generator* generator = nullptr) const;
@@ -63,14 +63,14 @@ class CausalLM final : public Module {
   /// The attention weights of every block, [.., H, T, T] each; documents as above, or none.
   std::vector<Tensor> attention_weights(const Tensor& tokens, const Tensor& documents = {}) const;
 
-  /// Empty caches for `batch` sequences, one a block, with room for the context.
+  /// Empty caches for `batch` sequences, one per block, with room for the context.
   std::vector<KVCache> make_caches(std::int64_t batch) const;
   /// Logits of the next tokens of cached sequences, which then belong to the cache: what operator() gives for
   /// them, to rounding. tokens [B, T] → logits [B, T, vocab_size]. With counts only the first counts[b]
   /// tokens of sample b are taken, and later rows mean nothing. In eval() and under NoGrad.
   /// Throws    what MultiHeadAttention::decode throws: a sequence beyond the context finds its cache full.
-  ///           The window slides by a reset and a decode of the tokens that stay. A failed call leaves the
-  ///           caches as they were.
+  ///           To slide the window, reset the caches and decode the tokens that stay. A failed call leaves
+  ///           the caches as they were.
   Tensor decode(const Tensor& tokens, std::vector<KVCache>& caches,
                 std::span<const std::int64_t> counts = {}) const;
 

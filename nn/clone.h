@@ -7,8 +7,8 @@
 
 namespace heed::nn {
 
-/// A module made as `M(options, generator)` or `M(options)`, without drawing: its parameters wait for their
-/// elements, from a file for example.
+/// A module made as `M(options, generator)` or `M(options)`, without drawing random numbers: its parameters
+/// wait for their elements, from a file for example.
 template <class M, class Options>
 M without_init(const Options& options, InitialElements elements = InitialElements::unset) {
   const SkipInit guard(elements);
@@ -20,10 +20,10 @@ M without_init(const Options& options, InitialElements elements = InitialElement
   }
 }
 
-/// A module of its own with copies of the parameters and buffers: their dtypes, ties and need of gradients
-/// are kept, and so are modes and names; gradients are not copied. Nothing is drawn. The copy is built as
-/// `M(module.options(), generator)` or `M(module.options())`, and where a class has no options() as
-/// `M(generator)` or `M()`; members that it does not list are what the constructor makes them.
+/// An independent module with copies of the parameters and buffers. Their dtypes, ties and requires_grad are
+/// kept, and so are modes and names; gradients are not copied. Nothing is drawn at random. The copy is built
+/// as `M(module.options(), generator)` or `M(module.options())`, or, where a class has no options(), as
+/// `M(generator)` or `M()`. Members that it does not list are as the constructor makes them.
 /// Throws    ValueError (the module's members are not those that its options make).
 template <class M>
 M clone(const M& module) {

@@ -33,7 +33,7 @@ Named<M> named(std::string_view name, M& member) {
   return {name, member};
 }
 
-/// A part of a parameter along one axis; without a name it is not looked at by itself.
+/// A part of a parameter along one axis. A part without a name only fills space; it is not examined.
 struct ParameterBlock {
   std::string name;
   std::int64_t size = 0;
@@ -81,7 +81,7 @@ class MemberVisitor {
   }
 
  private:
-  /// Cuts the first name off; commas within parentheses separate nothing.
+  /// Cuts the first name off; commas within parentheses do not separate names.
   static std::string_view take_name(std::string_view& names);
 };
 
@@ -89,7 +89,7 @@ class MemberVisitor {
 
 /// Lists a module's members, each once: `HEED_MEMBERS(weight, bias, blocks)` in the protected part of the
 /// class defines `visit`. Their kinds follow from their types (see MemberVisitor::member), and
-/// `named("in_proj_weight", weight)` gives one another name. Write `visit` by hand where a list does not do.
+/// `named("in_proj_weight", weight)` gives one another name. Write `visit` by hand where a list will not do.
 #define HEED_MEMBERS(...)                                     \
   void visit(::heed::nn::MemberVisitor& visitor) override {   \
     using ::heed::nn::named;                                  \

@@ -16,10 +16,10 @@ struct MLPOptions {
   bool gated = false;
 };
 
-/// The options with a hidden size that was left 0 filled in.
+/// The options with the hidden size filled in if it was left 0.
 MLPOptions resolved(MLPOptions options);
 
-/// y = down(activation(up(x))); gated, y = down(activation(gate(x)) ⊙ up(x)), which with silu is SwiGLU.
+/// y = down(activation(up(x))); if gated, y = down(activation(gate(x)) ⊙ up(x)), which with silu is SwiGLU.
 /// Shapes    x [.., dim] → y [.., dim].
 /// Throws    ValueError (a size below 1), at the call what `linear` throws.
 class MLP final : public Module {

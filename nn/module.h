@@ -39,16 +39,16 @@ class Module {
 
   /// Parameters under their paths. A tied one appears once, under its first path.
   NamedTensors named_parameters() const;
-  /// Buffers under their paths, one that is shared once.
+  /// Buffers under their paths. A shared one appears once.
   NamedTensors named_buffers() const;
-  /// The parameters of which modules name parts, once for each division.
+  /// The parameters whose parts modules name, once for each way in which one is divided.
   std::vector<BlockedParameter> blocked_parameters() const;
-  /// Number of trained numbers, tied ones once.
+  /// How many elements the parameters have; a tied parameter counts once.
   std::int64_t parameter_count() const;
   void zero_grad();
 
-  /// The parameters, then the buffers, as detached handles that share their elements. Tied ones once, under
-  /// their first path.
+  /// The parameters, then the buffers, as detached handles that share their elements. A tied one appears
+  /// once, under its first path.
   NamedTensors state_dict() const;
   /// Copies elements into the parameters and buffers; ties stay. Strict: names, shapes and dtypes must be
   /// exactly those of state_dict(), in any order.
@@ -85,7 +85,7 @@ class Module {
   Scope enter() const;
 
   /// Takes copies of the parameters and buffers of a module of the same structure, with their dtypes, ties
-  /// and need of gradients, and its modes and name.
+  /// and requires_grad, and its modes and name.
   /// Throws    ValueError (another structure).
   void adopt(const Module& source);
 
@@ -110,7 +110,7 @@ class Module {
     std::atomic<bool> raised_ = false;
   };
 
-  /// A parameter or buffer where it stands; undefined ones too.
+  /// The place of a parameter or buffer in its module; the tensor may be undefined.
   struct Slot {
     std::string path;
     Tensor* tensor;

@@ -43,7 +43,7 @@ struct MultiHeadAttentionOptions {
   ParameterNames names = ParameterNames::heed;
 };
 
-/// The options with the sizes that were left 0 filled in, those of RoPE too.
+/// The options with every size that was left 0 filled in, RoPE's included.
 /// Throws    ValueError (what MultiHeadAttention says of its options).
 MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options);
 
@@ -54,13 +54,13 @@ MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options);
 ///           Tq, Tk + X] with X extra keys of add_bias_kv and add_zero_attn at the end.
 /// Mask      as `attention` reads it: it broadcasts to [.., Hq, Tq, Tk], so one that differs by sample is
 ///           [B, 1, Tq, Tk] or [B, 1, 1, Tk]. The window is joined to it. Extra keys have no position and
-///           stay open. Where queries stand follows from the arguments alone: module(x, mask) takes them
-///           from 0 on, module(query, key, value, mask) as `attention` does, and a query_start of the mask
-///           stands in both.
+///           stay open. Where queries stand follows from the arguments alone: module(x, mask) starts them
+///           at 0, module(query, key, value, mask) does as `attention`, and a query_start of the mask
+///           takes precedence in both.
 /// RoPE      keys lie at 0 … Tk − 1, queries at Tk − Tq … Tk − 1.
 /// Edge      a query without an open key gives the output bias and no gradient to q, k, v. Rows of key and
-///           value that are closed to every query add nothing, to the parameters' gradients neither, even
-///           where they are NaN. A row of query is open to itself: padding that is queried must be finite.
+///           value that are closed to every query add nothing to results or parameters' gradients, even
+///           where they are NaN. Rows of query must be finite, padding included: each reaches its own result.
 /// Throws    ValueError (sizes below 1, embed_dim no multiple of num_heads where head_dim is not given,
 ///           num_heads no multiple of num_kv_heads, rotary odd or above head_dim, dropout outside [0, 1],
 ///           dropout in training mode without a generator), ShapeError, DTypeError.

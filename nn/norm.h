@@ -13,10 +13,10 @@ struct NormOptions {
   Shape normalized_shape = {};  // the last axes of the input
   NormKind kind = NormKind::layer;
   std::optional<double> epsilon = {};  // 1e-5 for layer and 1e-6 for rms if not given
-  bool bias = true;                    // of layer alone
+  bool bias = true;                    // of NormKind::layer only
 };
 
-/// The options with what was left out filled in.
+/// The options with defaults for what was left out.
 /// Throws    ValueError (no axes, ε < 0).
 NormOptions resolved(NormOptions options);
 

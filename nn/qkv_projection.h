@@ -18,7 +18,7 @@ struct QkvProjectionOptions {
 /// Shapes    query [.., Tq, embed_dim] → q [.., Tq, query_width]; key [.., Tk, kdim] → k [.., Tk, key_width];
 ///           value [.., Tk, vdim] → v [.., Tk, key_width].
 /// Weights   `weight` [query_width + 2 key_width, embed_dim], rows of q, then k, then v, where the inputs
-///           have one width; otherwise `q_weight`, `k_weight` and `v_weight`. `bias` is packed always. All
+///           have one width; otherwise `q_weight`, `k_weight` and `v_weight`. `bias` is always packed. All
 ///           start from U(−1/√width, 1/√width) of the input.
 /// Throws    ValueError (a size below 1), at the call what `linear` throws.
 class QkvProjection final : public Module {
@@ -34,8 +34,8 @@ class QkvProjection final : public Module {
   /// Inputs that are one tensor share one product.
   Result operator()(const Tensor& query, const Tensor& key, const Tensor& value) const;
 
-  /// Names q, k and v in the weight and the bias. The bias of the keys is none of them: it moves all logits
-  /// of a query alike, and its gradient is zero.
+  /// Names the parts q, k and v of the weight, and q and v of the bias. The bias of the keys is left out: it
+  /// shifts all logits of a query alike, so its gradient is zero.
   void visit_blocks(MemberVisitor& visitor) const;
 
   Tensor weight;

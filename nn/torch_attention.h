@@ -8,7 +8,7 @@
 
 namespace heed::nn {
 
-/// What torch.nn.MultiheadAttention takes beside query, key and value, with its names and meanings.
+/// What torch.nn.MultiheadAttention takes besides query, key and value, under the same names.
 struct TorchAttentionCall {
   /// [B, Tk], or [Tk] without a batch: boolean, true = the key is ignored; or floating, added to the logits.
   Tensor key_padding_mask = {};

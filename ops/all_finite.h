@@ -4,8 +4,8 @@
 
 namespace heed::detail {
 
-/// Whether no element is NaN or infinite; so it is of an undefined tensor. `find_nonfinite` of
-/// core/nonfinite.h says which one is, and takes longer.
+/// Whether no element is NaN or infinite; true for an undefined tensor. `find_nonfinite` of core/nonfinite.h
+/// says which element is, and takes longer.
 /// Throws    DTypeError (x not floating).
 bool all_finite(const Tensor& x);
 

@@ -12,7 +12,7 @@ enum class Reduction { none, sum, mean };
 struct CrossEntropyOptions {
   /// Weight of each class [C]; undefined means 1.
   Tensor weight = {};
-  /// Class index that takes no part, inside or outside of 0 … C−1.
+  /// Targets with this index are left out of the loss. It may lie inside or outside 0 … C−1.
   std::int64_t ignore_index = -100;
   /// ε in [0, 1].
   double label_smoothing = 0.0;
@@ -29,8 +29,7 @@ struct CrossEntropyOptions {
 ///           logits' shape. Result: the target's shape without the class axis for none, [] otherwise.
 /// DTypes    f32, f64.
 /// Gradient  dx = dl (softmax(x) Σ_c a_c − a), a_c the coefficient of −lp[c]; exactly 0 for an ignored row,
-/// even of NaN.
-///           Floating targets and the weight get gradients too.        Order   any.
+///           even if it holds NaN. Floating targets and the weight get gradients too.        Order   any.
 /// Saves     logits, target, maximum and sum of the other exponentials of each row.
 /// Throws    IndexError (a target outside 0 … C−1 that is not ignore_index: value, position, C; before any
 ///           read), ShapeError, DTypeError, ValueError (label_smoothing).

@@ -15,11 +15,11 @@ enum class Map2 : int;
 
 namespace heed::detail {
 
-/// A number as a tensor without axes of x's dtype. ValueError where an integer x meets a number
-/// that is not whole.
+/// A number as a tensor without axes, of x's dtype. ValueError for a number that is not whole where x is
+/// an integer tensor.
 Tensor scalar_like(std::string_view op, const Tensor& x, Scalar value);
 
-/// Both operands expanded to their common shape; one that has it already is referred to, not copied.
+/// Both operands expanded to their common shape. An operand that has it already is held by reference.
 class Operands {
   Tensor expanded_a_, expanded_b_;
 

@@ -9,7 +9,7 @@ namespace heed {
 /// Product of all elements, or along one axis. f32 is multiplied in double.
 /// Shapes    x [.., n, ..] → without that axis, or of size 1 with keepdim.
 /// DTypes    i32, i64 (wrap), f32, f64.
-/// Gradient  dx_i = dy Π_{j≠i} x_j, from products of the elements before and behind i: exact with any number
+/// Gradient  dx_i = dy Π_{j≠i} x_j, from products of the elements before and after i: exact with any number
 ///           of zeros.                                   Order   any.
 /// Saves     x.
 /// Edge      over nothing: 1.

@@ -14,22 +14,22 @@ namespace heed::detail {
 /// Which elements of x go into which element of the result of a reduction.
 struct ReduceAxes {
   View outer;  ///< the axes that stay, from x's offset
-  View inner;  ///< the axes that go, from offset 0
-  Shape kept;  ///< shape of the result when the axes that go stay with size 1
+  View inner;  ///< the axes that are reduced, from offset 0
+  Shape kept;  ///< shape of the result with keepdim: reduced axes have size 1
   const Shape& shape(bool keepdim) const { return keepdim ? kept : outer.shape; }
 };
 
 /// No axes means all of them. IndexError (axis out of range), ValueError (an axis twice).
 ReduceAxes reduce_axes(std::string_view op, const Tensor& x, const Shape& axes);
 
-/// The axes that `expand` would repeat to make x's shape of `shape`, which expands to it.
+/// The axes of x that `expand` repeats when it turns `shape` into the shape of x.
 ReduceAxes repeated_axes(const Tensor& x, const Shape& shape);
 
 /// ValueError if some element of the result would be reduced from nothing.
 void check_not_empty(std::string_view op, const Tensor& x, const ReduceAxes& axes);
 
-/// How a reduction is cut into blocks: so many outputs by so many reduced elements.
-/// Depends on shapes and strides alone.
+/// How a reduction is cut into blocks of `outputs` results by `elements` reduced elements each. Depends on
+/// shapes and strides alone.
 struct ReduceBlocks {
   bool by_column;  ///< neighbours in memory go to different outputs
   std::int64_t outputs;
@@ -126,10 +126,10 @@ void join_parts(const Rule& rule, const typename Rule::Acc* parts, std::int64_t 
 }
 
 /// Reduces the elements of x. `Rule` has a type `Acc` and
-///   Acc start(output) const                     the accumulator of nothing
-///   void add(Acc&, T value, position) const     position: row-major number among the reduced elements
+///   Acc start(output) const                     an accumulator that holds nothing yet
+///   void add(Acc&, T value, position) const     position: row-major index among the reduced elements
 ///   void join(Acc&, const Acc& later) const
-///   void finish(const Acc&, output) const       stores the result; output: row-major number
+///   void finish(const Acc&, output) const       stores the result; output: row-major index
 /// The order of additions depends on shapes and strides alone, never on the number of threads.
 template <class T, class Rule>
 void reduce(const Tensor& x, const ReduceAxes& axes, const Rule& rule) {
@@ -161,7 +161,7 @@ void reduce(const Tensor& x, const ReduceAxes& axes, const Rule& rule) {
   if (down > 1) join_parts(rule, parts.get(), down, outputs);
 }
 
-/// y = Σ x: floats in double, integers without sign, so that they wrap.
+/// y = Σ x: floats are added in double, integers as unsigned ones, so that they wrap.
 template <class T>
 struct SumRule {
   using Acc = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;

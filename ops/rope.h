@@ -6,13 +6,13 @@
 
 namespace heed {
 
-/// Which two dimensions are rotated together: (2k, 2k+1), or (k, k + rotary/2).
+/// Which two channels are rotated together: (2k, 2k+1), or (k, k + rotary/2).
 enum class RopeLayout { interleaved, half };
 
 struct RopeOptions {
   RopeLayout layout = RopeLayout::half;
   double base = 10000;
-  /// Dimensions that are rotated, from the first; 0 means all.
+  /// How many channels are rotated, counted from the first; 0 means all.
   std::int64_t rotary = 0;
 };
 

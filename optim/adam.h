@@ -19,7 +19,7 @@ struct AdamOptions {
 /// Adam (Kingma and Ba, 2015). With gradient g (decay included unless it is decoupled), t from 1:
 ///   g ← g + λ θ,   m ← β1 m + (1−β1) g,   v ← β2 v + (1−β2) g²,
 ///   θ ← θ − lr (m / (1−β1ᵗ)) / (√(v / (1−β2ᵗ)) + ε).
-/// AMSGrad puts the greatest v so far in the place of v. Decoupled decay is AdamW's, θ ← θ (1 − lr λ) first.
+/// AMSGrad uses the greatest v so far in place of v. Decoupled decay is AdamW's, θ ← θ (1 − lr λ) first.
 /// State     first_moment m, second_moment v, and greatest_moment with amsgrad.
 /// Throws    ValueError (an option outside its range, a parameter given twice), GradError (a parameter that
 ///           is no leaf).

@@ -11,9 +11,8 @@
 namespace heed::optim {
 
 /// Base of the optimizers: it owns the list of parameters and, for each, the tensors of state that the rule
-/// keeps. A parameter without a gradient is skipped, its decay and its step count too; so is one that is
-/// frozen, `set_requires_grad(false)`, before the first step or after some: its value and state stay, and go
-/// on from there when it is trained again.
+/// keeps. A parameter without a gradient is skipped: no decay, and its step count stays. So is a frozen one,
+/// `set_requires_grad(false)`, at any time: it goes on from its old value and state when it is trained again.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -28,14 +27,14 @@ class Optimizer {
   /// Throws    ValueError for a negative one.
   void set_lr(double lr);
   double lr() const { return lr_; }
-  /// Weight decay is for tensors of two or more axes from now on, not for the others (biases, gains).
+  /// From now on weight decay acts on tensors of two or more axes only, not on biases and gains.
   void decay_matrices_only();
 
   /// What the rule remembers, learning rate and options left out. For each parameter: tensors of its shape
   /// and dtype named `<parameter>.<name of the state>`, and an i64 scalar, `<parameter>.steps`. A parameter
   /// that was never stepped has none. The handles share their elements with the optimizer.
   nn::NamedTensors state_dict() const;
-  /// Takes copies of what state_dict() of an optimizer of the same kind and parameters gave: from here
+  /// Takes copies of what state_dict() gave, of an optimizer of the same kind and parameters. From here on
   /// both step alike.
   /// Throws    ValueError that lists every problem; nothing is changed then.
   void load_state_dict(const nn::NamedTensors& state);

@@ -22,7 +22,7 @@ struct OptimizerSettings {
 
 /// adamw, adam, nadam, radam, sgd, rmsprop, adagrad, adadelta.
 const std::vector<std::string>& optimizer_names();
-/// The optimizer of a name.
+/// The optimizer with this name.
 /// Throws    ValueError for another name, and as its constructor.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, nn::NamedTensors parameters,
                                           const OptimizerSettings& settings);
@@ -41,8 +41,8 @@ struct ScheduleSettings {
 /// min_lr at three quarters), cosine-annealing, cosine-restarts (three periods, each twice as long as
 /// the one before), one-cycle.
 const std::vector<std::string>& schedule_names();
-/// The schedule of a name over `total` steps. Those that have no warm-up of their own begin with that of
-/// warmup_cosine, and count their steps from its end.
+/// The schedule with this name over `total` steps. One without a warm-up of its own begins with that of
+/// warmup_cosine, and counts its steps from the end of it.
 /// Throws    ValueError for another name, and as the schedule itself.
 Schedule make_schedule(std::string_view name, const ScheduleSettings& settings);
 

@@ -15,9 +15,8 @@ struct SGDOptions {
 /// Gradient descent with momentum. With gradient g (decay included), velocity u, t from 1:
 ///   g ← g + λ θ,   u ← g at t = 1, then μ u + (1 − dampening) g,   θ ← θ − lr u;
 /// Nesterov's form steps along g + μ u instead. Without momentum θ ← θ − lr g.
-/// Throws    ValueError (an option
-/// outside its range, Nesterov without momentum or with dampening, a parameter given twice), GradError (a
-/// parameter that is no leaf).
+/// Throws    ValueError (an option outside its range, Nesterov without momentum or with dampening, a
+///           parameter given twice), GradError (a parameter that is no leaf).
 class SGD : public Optimizer {
  public:
   explicit SGD(nn::NamedTensors parameters, const SGDOptions& options = {});

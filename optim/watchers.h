@@ -13,8 +13,8 @@ class EarlyStopping {
  public:
   explicit EarlyStopping(std::int64_t patience);
 
-  /// True when this and the patience − 1 losses before it all were no less than the best before them.
-  /// NaN is no less.
+  /// True when neither this loss nor any of the patience − 1 before it was below the best one before them.
+  /// NaN is never below.
   bool observe(double loss);
   double best() const { return best_; }
 
@@ -31,8 +31,8 @@ class EarlyStopping {
 struct SpikeGuardOptions {
   double factor = 3;              // a spike is more than this times the running mean
   double memory = 0.98;           // the running mean m ← memory m + (1 − memory) x
-  std::int64_t warmup = 20;       // steps that are let pass, unless not finite, before the mean is trusted
-  std::int64_t most_in_row = 10;  // so many refusals one after the other are no spike
+  std::int64_t warmup = 20;       // steps accepted, if finite, before the mean is trusted
+  std::int64_t most_in_row = 10;  // this many refusals in a row are no spike but an error
 };
 
 /// Refuses steps whose loss or gradient norm is not finite or stands far above its running mean. Refused ones

@@ -4,8 +4,8 @@
 
 namespace heed::kernels {
 
-/// How many queries, and how many keys, a tile has. Tiles start at multiples of it, so bits depend on the
-/// shape alone.
+/// How many queries, and how many keys, a tile has. Tiles start at multiples of it, so that bits depend on
+/// nothing but the shape.
 inline constexpr std::int64_t attention_block = 64;
 
 /// Row i of a matrix starts at data + i · stride, and its elements are contiguous. Null data: absent.

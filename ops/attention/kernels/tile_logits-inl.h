@@ -1,7 +1,7 @@
 // The logits of a tile, which forward and backward share. A tile is kept transposed, [keys, queries], with
-// queries along the lanes. So maximum and sum of a query need no sums across lanes, keys and values are only
-// broadcast, and one micro-kernel does every product. Compiled anew for every SIMD target, hence no plain
-// include guard.
+// queries along the lanes. So maximum and sum of a query never cross lanes, keys and values are only
+// broadcast, and one micro-kernel does every product.
+// Compiled anew for every SIMD target, hence no plain include guard.
 #if defined(HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE
 #undef HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE
