@@ -12,7 +12,7 @@ constexpr std::int32_t nobody = -1;
 constexpr std::int32_t several = -2;
 constexpr int gather_steps = 4;
 
-// Results that the tokens change although nothing else that they are made of on the tape changes.
+// The first results on the tape that change with the tokens: no result that they read does.
 std::vector<std::size_t> numbers_of_sources(const Trace& trace, const std::vector<TracedChange>& by_all) {
   const std::vector<bool> reaches = trace.reaches_output();
   std::vector<std::size_t> numbers;
@@ -32,7 +32,7 @@ bool any(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
-// Each flagged result gives way to the results that read it.
+// Replaces each flagged result by the results that read it.
 std::vector<std::size_t> behind(const Trace& trace, const std::vector<std::size_t>& numbers,
                                 const std::vector<bool>& flagged) {
   std::set<std::size_t> next;
@@ -80,7 +80,7 @@ class Owners {
   }
 
  private:
-  // Whether these places change the elements of each source; all of one that cannot be compared.
+  // For each source, which elements change with these places: all of them if the two runs cannot be compared.
   std::vector<std::vector<bool>> changed_by(const Places& places) const {
     const auto changes =
         changes_by(model_, moved_(places), trace_, static_cast<std::int64_t>(numbers_.back()));
@@ -93,8 +93,9 @@ class Owners {
     return changed;
   }
 
-  // An element of one owner changes with each binary digit of the owner's number, and never with
-  // the digit's opposite.
+  // Finds owners by the binary digits of their numbers. All places with a 1 at some digit are changed, then
+  // all with a 0. An element with one owner changes in the run that changes its owner; one with several
+  // owners may change in both.
   void ask_by_digits() {
     for (int digit = 0; digit == 0 || (std::int64_t{1} << digit) < grid_.size(); ++digit) {
       Places ones = grid_.none();
@@ -108,7 +109,7 @@ class Owners {
         add_digit(sources_[s], digit, by_ones[s], by_zeros[s]);
       }
     }
-    for (IsolationSource& source : sources_) {  // digits of several may add up to a number that is nobody's
+    for (IsolationSource& source : sources_) {  // digits of several owners may make a number of no place
       for (std::int32_t& owner : source.owners) {
         if (owner >= grid_.size()) owner = several;
       }

@@ -13,7 +13,7 @@
 namespace heed::check {
 namespace {
 
-// Thrown to end a run of which enough was seen.
+// Thrown to end a run early, once enough of it was seen.
 struct Enough {};
 
 // A copy of x, which is a leaf if it is floating, so that a tape is recorded.

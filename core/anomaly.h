@@ -9,7 +9,7 @@ namespace heed {
 ///   - whose result holds a NaN, or an Inf although all its operands are finite,
 ///   - whose vector-Jacobian product gives a NaN or an Inf.
 /// The error names operation, module path, result or input, shape and index. For finding a fault, as every
-/// value is read once more. Infinities that are written on purpose are let pass: those of operations whose
+/// value is read once more. Infinities that are made on purpose do not count: those of operations whose
 /// payload says `may_be_infinite` (the log-sum-exp of a row without keys is −inf), and a fill value that is
 /// itself an operand. Within it `checkpoint` records its function instead of recomputing it, so that the
 /// operations inside are named.

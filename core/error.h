@@ -55,8 +55,8 @@ class IoError : public Error {
 };
 
 /// The elements of a tensor, or what a kernel works in, do not fit into memory; says which shape, dtype and
-/// number of bytes. A std::bad_alloc and no `Error`, for one exception cannot be both: each is a
-/// std::exception of its own.
+/// number of bytes. It is a std::bad_alloc and not an `Error`: a class that were both would have the base
+/// std::exception twice, and no handler for std::exception would catch it.
 class OutOfMemory : public std::bad_alloc {
  public:
   // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a member, which is not thrown

@@ -10,7 +10,7 @@ namespace heed {
 // value, position and bound.
 
 /// Picks along one axis:  y[.., i, ..] = x[.., indices[.., i, ..], ..].
-/// Shapes    x [..], indices of the same rank, off the axis no longer than x → shape of indices.
+/// Shapes    x [..], indices of x's rank, no longer than x on the other axes → shape of indices.
 /// DTypes    x all.
 /// Gradient  dx = scatter_add(zeros, axis, indices, dy).  Order   any.
 /// Saves     indices.
@@ -18,7 +18,8 @@ namespace heed {
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& indices);
 
 /// A copy of x with elements replaced:  y[.., indices[.., i, ..], ..] = source[.., i, ..].
-/// Shapes    x [..], indices and source alike, of x's rank, off the axis no longer than x → shape of x.
+/// Shapes    x [..]; indices and source of one shape, of x's rank, no longer than x on the other axes →
+///           shape of x.
 /// DTypes    x and source of one dtype, all.
 /// Gradient  dx = dy, 0 where replaced; dsource = gather(dy), 0 where a later write replaced it.
 /// Order     any.                                         Saves   indices.

@@ -44,7 +44,7 @@ struct AttentionResult {
   Tensor weights;         ///< P [.., Hq, Tq, Tk], before dropout
   Tensor lse;             ///< log Σ exp of the logits, sink included [.., Hq, Tq]; −inf on dead rows
   Tensor entropy;         ///< −Σ P log P over keys and sink, in nats [.., Hq, Tq]; 0 on dead rows
-  Tensor effective_keys;  ///< exp(entropy) [.., Hq, Tq]: over how many keys a query spreads evenly
+  Tensor effective_keys;  ///< exp(entropy) [.., Hq, Tq]: so many keys of equal weight have this entropy
   // Statistics without gradients:
   Tensor largest_logit;  ///< of the open keys [.., Hq, Tq]; −inf without one
   Tensor sink_mass;      ///< weight of the sink [.., Hq, Tq]; 0 without one

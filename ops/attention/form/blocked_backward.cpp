@@ -48,7 +48,7 @@ std::int64_t segments_of(const AttentionHeads& h) {
 // Offsets are in elements; 0 where not asked for.
 struct KeySums {
   std::int64_t width = 0, value_width = 0;  // of a row
-  std::int64_t dv_at = 0;                   // dV starts here, behind dK
+  std::int64_t dv_at = 0;                   // dV starts here, after dK
   std::int64_t elements = 0;
 };
 

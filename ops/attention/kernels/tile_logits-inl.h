@@ -39,7 +39,7 @@ struct ByRowsOfAnyStride {
   static constexpr bool transposed = false;
 };
 
-// The queries of a block, scaled, [size][64]; zeros behind the last one.
+// The queries of a block, scaled, [size][64]; zeros after the last one.
 template <class T>
 HWY_INLINE void transpose_queries(const QueryBlock<T>& b, T* q_transposed) {
   const AttentionHead<T>& h = b.head;
