@@ -42,8 +42,8 @@ class Tableau {
   Estimate best_;
 };
 
-/// The values f(x + above) and f(x − below). The offsets are positive, and exact: they are the distances after
-/// x ± h was rounded.
+/// The values f(x + above) and f(x − below). The offsets are positive, and exact: the distances that are left
+/// after x ± h was rounded.
 struct Pair {
   double above = 0;
   double below = 0;
