@@ -23,8 +23,8 @@ namespace detail {
 /// The hooks of one node, in the order of registration. A node owns none until the first is registered.
 class HookList final : public RefCounted {
  public:
-  static constexpr std::uint32_t stored =
-      0xFFFFFFFF;  ///< the `output` of hooks that run after `.grad` is stored
+  /// Stands for the `output` of hooks that run after `.grad` is stored.
+  static constexpr std::uint32_t stored = 0xFFFFFFFF;
 
   static void destroy(HookList* list) noexcept { delete list; }
   std::uint64_t add(std::uint32_t output, GradientHook function);

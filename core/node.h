@@ -119,8 +119,8 @@ class LeafNode final : public Node {
 /// Counts of the tape, for reports and leak tests.
 struct TapeStats {
   std::int64_t live_nodes = 0;
-  std::int64_t saved_bytes =
-      0;  ///< bytes that live nodes keep for their vjp; shared buffers count once a node
+  /// What live nodes keep for their vjp; a buffer that several nodes keep counts once for each.
+  std::int64_t saved_bytes = 0;
 };
 TapeStats tape_stats();
 
