@@ -27,7 +27,7 @@ class MLP final : public Module {
 
  public:
   MLP(const MLPOptions& options, Generator& generator);
-  /// With what was left out filled in.
+  /// As given, with defaults for what was left out.
   const MLPOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;

@@ -29,7 +29,7 @@ class Norm : public Module {
 
  public:
   explicit Norm(const NormOptions& options);
-  /// With what was left out filled in.
+  /// As given, with defaults for what was left out.
   const NormOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x) const;

@@ -17,7 +17,7 @@ struct TransformerBlockOptions {
   double dropout = 0;     // of both branches, in training mode
 };
 
-/// The options with what was left out filled in, those of the parts too.
+/// The options with defaults for what was left out, in the parts' options too.
 /// Throws    ValueError (mlp.dim or norm.normalized_shape that differs from attention.embed_dim, what
 ///           the parts throw).
 TransformerBlockOptions resolved(TransformerBlockOptions options);
@@ -29,7 +29,7 @@ class TransformerBlock final : public Module {
 
  public:
   TransformerBlock(const TransformerBlockOptions& options, Generator& generator);
-  /// With what was left out filled in.
+  /// As given, with defaults for what was left out.
   const TransformerBlockOptions& options() const { return options_; }
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}, Generator* generator = nullptr) const;

@@ -91,7 +91,7 @@ void add_nonfinite_terms(const Tensor& w, const Tensor& v, const Tensor& open, T
 Tensor masked_scores(const Tensor& q, const Tensor& k, const Tensor& open);
 Tensor masked_sum(const Tensor& w, const Tensor& v, const Tensor& open);
 
-// The derivative of each of the two products is made of the two products.
+// The derivatives of these two products are made of the same two products.
 struct OpenScoresVjp {
   SavedTensor q, k, open;
   void vjp(VjpContext& context) const {  // s_ij = q_i · k_j on open pairs
