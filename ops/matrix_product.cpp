@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include <heed/core/elements.h>
@@ -10,25 +9,24 @@
 namespace heed::detail {
 namespace {
 
-// The last two axes as BLAS takes them; nothing when neither axis has unit stride.
+// The last two axes. The step along an axis of size 1 means nothing and is 1, so that more matrices have a step
+// of 1.
 template <class T>
-std::optional<kernels::Matrix<const T>> as_blas_matrix(const Tensor& x) {
+kernels::Matrix<const T> last_axes(const Tensor& x) {
   const int r = x.rank();
-  const std::int64_t rows = x.shape()[r - 2];
-  const std::int64_t columns = x.shape()[r - 1];
-  const std::int64_t row_step = x.strides()[r - 2];
-  const std::int64_t column_step = x.strides()[r - 1];
-  const T* data = x.data<T>();
-  // The stride of an axis of size 1 means nothing, so BLAS gets the smallest leading size it accepts.
-  if ((column_step == 1 || columns == 1) && (row_step >= columns || rows == 1)) {
-    return kernels::Matrix<const T>{
-        data, std::max({rows == 1 ? columns : row_step, columns, std::int64_t{1}}), false};
-  }
-  if ((row_step == 1 || rows == 1) && (column_step >= rows || columns == 1)) {
-    return kernels::Matrix<const T>{
-        data, std::max({columns == 1 ? rows : column_step, rows, std::int64_t{1}}), true};
-  }
-  return std::nullopt;
+  const std::int64_t rows = x.shape()[r - 2], columns = x.shape()[r - 1];
+  const std::int64_t row_step = x.strides()[r - 2], column_step = x.strides()[r - 1];
+  kernels::Matrix<const T> matrix{x.data<T>(), row_step, column_step};
+  if (columns == 1 && (rows == 1 || row_step != 1)) matrix.column_step = 1;
+  if (rows == 1 && matrix.column_step != 1) matrix.row_step = 1;
+  return matrix;
+}
+
+// Whether BLAS takes the matrix as it lies.
+template <class T>
+bool suits_blas(const kernels::Matrix<const T>& x, std::int64_t rows, std::int64_t columns) {
+  if (x.column_step == 1) return rows == 1 || x.row_step >= columns;
+  return x.row_step == 1 && (columns == 1 || x.column_step >= rows);
 }
 
 // Offset of each matrix of the batch relative to the first.
@@ -50,14 +48,15 @@ std::vector<std::int64_t> batch_offsets(const Tensor& x) {
 
 template <class T>
 void product(const Tensor& a, const Tensor& b, T beta, Tensor& y) {
-  const auto ma = as_blas_matrix<T>(a);
-  const auto mb = as_blas_matrix<T>(b);
-  if (!ma) return product<T>(copy_of(a), b, beta, y);
-  if (!mb) return product<T>(a, copy_of(b), beta, y);
+  const kernels::Matrix<const T> ma = last_axes<T>(a), mb = last_axes<T>(b);
   const std::int64_t m = y.shape()[y.rank() - 2];
   const std::int64_t n = y.shape()[y.rank() - 1];
   const std::int64_t k = a.shape()[a.rank() - 1];
   if (y.numel() == 0) return;
+  if (kernels::products_use_blas()) {
+    if (!suits_blas(ma, m, k)) return product<T>(copy_of(a), b, beta, y);
+    if (!suits_blas(mb, k, n)) return product<T>(a, copy_of(b), beta, y);
+  }
   const auto at_a = batch_offsets(a);
   const auto at_b = batch_offsets(b);
   T* out = y.mutable_data<T>();
@@ -66,9 +65,9 @@ void product(const Tensor& a, const Tensor& b, T beta, Tensor& y) {
   const auto task = [&](std::int64_t index) {
     const auto batch = static_cast<std::size_t>(index / parts.count());
     kernels::gemm_part<T>(parts, index % parts.count(), m, n, k,
-                          {ma->data + at_a[batch], ma->leading, ma->transposed},
-                          {mb->data + at_b[batch], mb->leading, mb->transposed}, beta,
-                          {out + static_cast<std::int64_t>(batch) * m * n, n});
+                          {ma.data + at_a[batch], ma.row_step, ma.column_step},
+                          {mb.data + at_b[batch], mb.row_step, mb.column_step}, beta,
+                          out + static_cast<std::int64_t>(batch) * m * n, n);
   };
   // Small products are grouped, so that a chunk is worth a thread.
   const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k + 1);

@@ -4,20 +4,24 @@
 
 namespace heed::kernels {
 
-/// A matrix as BLAS takes it: row-major with `leading` elements from row to row, or the transpose
-/// of such a one.
+/// Element (i, j) of a matrix is data[i · row_step + j · column_step].
 template <class T>
 struct Matrix {
   T* data;
-  std::int64_t leading;
-  bool transposed = false;
+  std::int64_t row_step;
+  std::int64_t column_step = 1;
 };
 
-/// C = A B + beta C for C [m, n], A [m, k], B [k, n]; C is not transposed. With k = 0 and beta = 0, C is
-/// zeros. Serial; bits depend on the shapes alone.
+/// Whether products go to BLAS: where a program asked for it, and on targets below AVX2. BLAS takes factors of
+/// which one step is 1.
+bool products_use_blas();
+
+/// C = A B + beta C for C [m, n] with rows `ldc` apart, A [m, k], B [k, n]. With k = 0 and beta = 0, C is zeros.
+/// Serial. Without BLAS every element is one chain of fused additions over ascending k: its bits depend on its
+/// row of A, its column of B and the dtype alone. f32 flushes subnormal numbers.
 template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta,
-          Matrix<T> c);
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta, T* c,
+          std::int64_t ldc);
 
 /// Into how many parts of rows and columns a product of this shape is cut so that threads can share it.
 /// Depends on the shape alone.
@@ -31,6 +35,6 @@ GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k);
 /// Part number `index` of `gemm`.
 template <class T>
 void gemm_part(const GemmParts& parts, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
-               Matrix<const T> a, Matrix<const T> b, T beta, Matrix<T> c);
+               Matrix<const T> a, Matrix<const T> b, T beta, T* c, std::int64_t ldc);
 
 }  // namespace heed::kernels

@@ -6,13 +6,14 @@
 
 namespace heed::kernels {
 
-/// Whether `gemm_packed` is faster than BLAS on this CPU: its micro-kernel needs fused multiply-adds.
+/// Whether `gemm_packed` is there for this CPU: its micro-kernel needs fused multiply-adds.
 bool gemm_packed_pays();
 
-/// C = A B + (add ? C : 0) as `gemm` for an A that is not transposed, with heed's own micro-kernel: B is
-/// packed by panels, A is read where it lies, C is never zeroed first. One or two rows times a transposed B
-/// are dot products, without packing.
+/// C = A B + (add ? C : 0) as `gemm`, for any steps. Factors are packed into panels, or read where they lie
+/// where few rows or columns use them.
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const float> a, Matrix<const float> b,
-                 bool add, Matrix<float> c);
+                 bool add, float* c, std::int64_t ldc);
+void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const double> a,
+                 Matrix<const double> b, bool add, double* c, std::int64_t ldc);
 
 }  // namespace heed::kernels

@@ -228,7 +228,7 @@ HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const
     }
     const auto add = [&](const Rows<T>& to, std::int64_t width, const T* weights, const T* rows) {
       for (std::int64_t c = 0; c < width; c += Panel<T>::lanes) {
-        product(ByRowsOfAnyStride(), n, to[tile.key + j] + c, weights + j * block + begin, block,
+        product(ByRowsOfAnyStride(), n, to[tile.key + j] + c, width, weights + j * block + begin, block,
                 rows + begin * width + c, width, end - begin, true);
       }
     };
@@ -297,13 +297,13 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
       }
       const std::int64_t at = panel.begin * block + lane;
       tile_logits<T>(b, tile, panel, w.q_transposed, w.s, h.softcap > 0 ? w.slope_of_cap : nullptr);
-      product(ByRows(), panel.keys(), w.dp + at, h.v[key + panel.begin], h.v.stride,
+      product(ByRows(), panel.keys(), w.dp + at, block, h.v[key + panel.begin], h.v.stride,
               w.d_output_transposed + lane, block, h.value_size, false);
       softmax_vjp(b, tile, panel, w, r, needs_logits, dominant);
       if (needs_logits) write_logits(b, tile, panel, w.d_logits, g.logits);
       if (g.dq.data != nullptr) {
-        product(ByColumns(), h.size, w.dq_transposed + lane, h.k[key + panel.begin], h.k.stride, w.dp + at,
-                block, panel.keys(), true);
+        product(ByColumns(), h.size, w.dq_transposed + lane, block, h.k[key + panel.begin], h.k.stride,
+                w.dp + at, block, panel.keys(), true);
       }
     }
     add_to_keys(tile, w, g);

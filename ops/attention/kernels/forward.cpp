@@ -239,7 +239,7 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
         update_running_softmax<false>(s, panel, h.value_size, softmax);
       }
       if (h.keep.data != nullptr) drop_weights(b, tile, panel, s);
-      product(ByColumns(), h.value_size, softmax.output + lane, h.v[key + panel.begin], h.v.stride,
+      product(ByColumns(), h.value_size, softmax.output + lane, block, h.v[key + panel.begin], h.v.stride,
               s + panel.begin * block + lane, block, panel.keys(), true);
     }
   }

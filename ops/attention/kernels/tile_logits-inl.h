@@ -28,15 +28,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 // How the products of tiles read their first factor; see product-inl.h.
 struct ByRows {
   static constexpr std::int64_t b_stride = block, c_stride = block;
-  static constexpr bool transposed = false;
+  static constexpr bool transposed = false, streams = false;
 };
 struct ByColumns {
   static constexpr std::int64_t b_stride = block, c_stride = block;
-  static constexpr bool transposed = true;
+  static constexpr bool transposed = true, streams = false;
 };
 struct ByRowsOfAnyStride {
   static constexpr std::int64_t b_stride = 0, c_stride = 0;
-  static constexpr bool transposed = false;
+  static constexpr bool transposed = false, streams = false;
 };
 
 // The queries of a block, scaled, [size][64]; zeros after the last one.
@@ -85,8 +85,8 @@ HWY_INLINE void tile_logits(const QueryBlock<T>& b, const Tile& tile, const Tile
   const AttentionHead<T>& h = b.head;
   const std::int64_t key = tile.key + panel.begin, query = b.first + panel.lane;
   const std::int64_t at = panel.begin * block + panel.lane;
-  product(ByRows(), panel.keys(), s + at, h.k[key], h.k.stride, q_transposed + panel.lane, block, h.size,
-          false);
+  product(ByRows(), panel.keys(), s + at, block, h.k[key], h.k.stride, q_transposed + panel.lane, block,
+          h.size, false);
   if (h.softcap > 0) {
     apply_softcap(h.softcap, s + at, panel.keys(), slope_of_cap == nullptr ? nullptr : slope_of_cap + at);
   }
