@@ -37,7 +37,7 @@ Tensor mul(const Tensor& a, Scalar b);
 Tensor mul(Scalar a, const Tensor& b);
 
 /// Quotient:  y = a / b.
-/// Shapes    broadcast.        DTypes  i32, i64 (cut towards 0), f32, f64.
+/// Shapes    broadcast.        DTypes  i32, i64 (rounded towards 0), f32, f64.
 /// Gradient  da = dy / b, db = −dy a / b².        Order   any.
 /// Saves     a, b.
 /// Throws    ShapeError, DTypeError, ValueError (an integer divided by 0).

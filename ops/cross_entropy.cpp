@@ -17,6 +17,7 @@
 #include <heed/ops/contiguous.h>
 #include <heed/ops/cross_entropy.h>
 #include <heed/ops/gather.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
@@ -194,6 +195,7 @@ struct CrossEntropyVjp {
   // a model's memory.
   template <class T>
   void fused(VjpContext& context) const {
+    const kernels::FlushSubnormals flush(dtype_of<T> == DType::f32);
     const bool overwrites = context.may_overwrite(logits);  // asked before a second handle is made
     const Tensor x = contiguous(context.unpack(logits).detach());
     const Tensor dl = contiguous(context.cotangent());
@@ -244,6 +246,7 @@ struct CrossEntropyVjp {
 Tensor index_losses(const Tensor& logits, const Tensor& weight, std::vector<std::int64_t> targets,
                     const Classes& classes) {
   if (!fusion_enabled()) return composite_losses(logits, weight, targets, classes);
+  const kernels::FlushSubnormals flush(logits.dtype() == DType::f32);
   const Tensor x = contiguous(logits.detach());
   const auto rows = static_cast<std::int64_t>(targets.size());
   Tensor loss = empty({rows}, x.dtype());

@@ -30,7 +30,7 @@ struct CrossEntropyOptions {
 /// DTypes    f32, f64.
 /// Gradient  dx = dl (softmax(x) Σ_c a_c − a), a_c the coefficient of −lp[c]; exactly 0 for an ignored row,
 ///           even if it holds NaN. Floating targets and the weight get gradients too.        Order   any.
-/// Saves     logits, target, maximum and sum of the other exponentials of each row.
+/// Saves     logits, target, and of each row its maximum and the sum of exponentials but the maximum's.
 /// Throws    IndexError (a target outside 0 … C−1 that is not ignore_index: value, position, C; before any
 ///           read), ShapeError, DTypeError, ValueError (label_smoothing).
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options = {});

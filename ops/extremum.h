@@ -17,7 +17,7 @@ struct ValuesIndices {
   Tensor values, indices;
 };
 
-/// Largest / smallest element over `axes` (none given: over all).
+/// Largest (amin: smallest) element over `axes` (none given: over all).
 /// Shapes    x → the axes dropped, or of size 1 with keepdim.   DTypes  i32, i64, f32, f64.
 /// Gradient  dx = dy at the extremum; ties share it evenly.     Order   any.
 /// Saves     x, y.
@@ -27,7 +27,7 @@ Tensor amax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 /// As amax, for the smallest.
 Tensor amin(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 
-/// Largest / smallest element along one axis, with its position; the first of equals.
+/// Largest (min: smallest) element along one axis, with its position; the first of equals.
 /// Shapes    x [.., n, ..] → values and indices without that axis, or of size 1 with keepdim.
 /// DTypes    i32, i64, f32, f64; indices i64.
 /// Gradient  dx = dy at the position found.                     Order   any.

@@ -7,7 +7,7 @@ namespace heed {
 /// Normalisation over the last axes:  y = x̂ ⊙ weight + bias,  x̂ = (x − μ) / √(σ² + ε),
 /// with the mean μ and the biased variance σ² of each row.
 /// Shapes    x [.., normalized_shape] → y, same shape; weight, bias [normalized_shape] or undefined.
-/// DTypes    f32, f64; statistics in two passes.
+/// DTypes    f32, f64.
 /// Gradient  g = dy ⊙ weight, dx = (g − mean g − x̂ mean(g ⊙ x̂)) / √(σ² + ε),
 ///           dweight = Σ_rows dy ⊙ x̂, dbias = Σ_rows dy.
 /// Order     any.

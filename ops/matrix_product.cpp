@@ -3,6 +3,7 @@
 
 #include <heed/core/elements.h>
 #include <heed/core/strided_loop.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 #include <heed/ops/kernels/gemm.h>
 #include <heed/ops/matrix_product.h>
 
@@ -81,6 +82,7 @@ void product(const Tensor& a, const Tensor& b, T beta, Tensor& y) {
 }  // namespace
 
 void product_into(const Tensor& a, const Tensor& b, double beta, Tensor& y) {
+  const kernels::FlushSubnormals flush(y.dtype() == DType::f32);
   visit_floating(y.dtype(),
                  [&]<class T>(std::type_identity<T>) { product<T>(a, b, static_cast<T>(beta), y); });
 }

@@ -16,6 +16,7 @@
 #include <heed/ops/arithmetic.h>
 #include <heed/ops/contiguous.h>
 #include <heed/ops/extremum.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/norm_rows.h>
 #include <heed/ops/power.h>
@@ -135,6 +136,7 @@ struct NormVjp {
 
   template <class T>
   void fused(VjpContext& context) const {
+    const kernels::FlushSubnormals flush(dtype_of<T> == DType::f32);
     const Tensor dy = contiguous(context.cotangent());
     const Tensor x_ = contiguous(context.unpack(x).detach());
     const Tensor w = context.unpack(weight);
@@ -172,6 +174,7 @@ struct NormVjp {
 Tensor normalize_rows(const char* op, bool center, const Tensor& x, const Tensor& weight, const Tensor& bias,
                       double epsilon) {
   if (!fusion_enabled()) return composite_rows(center, x, weight, bias, epsilon);
+  const kernels::FlushSubnormals flush(x.dtype() == DType::f32);
   const Tensor input = contiguous(x.detach());
   const Tensor w = weight.defined() ? contiguous(weight.detach()) : Tensor();
   const Tensor b = bias.defined() ? contiguous(bias.detach()) : Tensor();

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// Puts `before[k]` elements of `value` before and `after[k]` behind axis k.
+/// Puts `before[k]` elements of `value` before, and `after[k]` after, those of axis k.
 /// Shapes    x [n_k] → [before[k] + n_k + after[k]]; one entry for each axis.  DTypes  all.
 /// Gradient  dx = dy without the border.              Order   any.
 /// Saves     nothing.

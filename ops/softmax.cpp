@@ -11,6 +11,7 @@
 #include <heed/ops/contiguous.h>
 #include <heed/ops/exp_log.h>
 #include <heed/ops/expand.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 #include <heed/ops/kernels/rows.h>
 #include <heed/ops/reshape.h>
 #include <heed/ops/softmax.h>
@@ -27,6 +28,7 @@ void for_rows(Tensor& result, Kernel&& kernel) {
   const std::int64_t n = result.size(-1);
   if (result.numel() == 0) return;
   const std::int64_t grain = std::max<std::int64_t>(1, elementwise_grain / n);
+  const kernels::FlushSubnormals flush(result.dtype() == DType::f32);
   visit_floating(result.dtype(), [&]<class T>(std::type_identity<T>) {
     T* out = result.mutable_data<T>();
     parallel_for(result.numel() / n, grain, [&](std::int64_t begin, std::int64_t end) {

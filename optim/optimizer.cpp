@@ -5,6 +5,7 @@
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
 #include <heed/ops/cast.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 #include <heed/optim/optimizer.h>
 
 namespace heed::optim {
@@ -34,6 +35,8 @@ void Optimizer::step() {
     prepare(states_[i], parameter);
     ++states_[i].steps;
     Tensor elements = parameter.is_contiguous() ? parameter : copy_of(parameter);
+    // A moment that decays below the normal numbers must not slow every later step down.
+    const kernels::FlushSubnormals flush(elements.dtype() == DType::f32);
     update(elements, gradient.is_contiguous() ? gradient : copy_of(gradient), states_[i]);
     if (!parameter.is_contiguous()) parameter.copy_(elements);
   }

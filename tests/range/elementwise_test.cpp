@@ -1,5 +1,5 @@
 // Every elementwise operation through the whole range of f32 and f64: value, first and second derivative,
-// fused and composed, on every SIMD target, against functions in 113 bits.
+// fused and composite, on every SIMD target, against functions in 113 bits.
 #include <cstdlib>
 #include <set>
 #include <string>

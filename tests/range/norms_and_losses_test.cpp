@@ -1,4 +1,4 @@
-// Norms and losses over rows of every magnitude: value, first and second derivative, fused and composed, in
+// Norms and losses over rows of every magnitude: value, first and second derivative, fused and composite, in
 // f32 and f64, against functions in 113 bits.
 #include <algorithm>
 #include <cmath>
@@ -142,7 +142,7 @@ Wanted wanted_of(const RowCase& c, const std::vector<Rows<T>>& operands) {
 }
 
 // By fused kernels; the gradients recorded, and theirs by fused kernels again; nothing fused.
-enum class Form { fused, recorded, composed };
+enum class Form { fused, recorded, composite };
 
 struct Worst {
   double ulps = 0;
@@ -168,7 +168,7 @@ template <class T>
 std::array<Worst, 3> walk(const RowCase& c, const std::vector<Rows<T>>& operands, const Wanted& wanted,
                           Form form) {
   std::optional<NoFusion> guard;
-  if (form == Form::composed) guard.emplace();
+  if (form == Form::composite) guard.emplace();
   const bool fused = form == Form::fused;
   std::array<Worst, 3> worst;
   std::vector<Tensor> x;
@@ -229,7 +229,7 @@ std::array<std::array<Worst, 3>, 3> walk_all(const RowCase& c) {
   if (c.second != Second::none) operands.push_back(second_rows(operands[0], c.second));
   const Wanted wanted = wanted_of(c, operands);
   return {walk(c, operands, wanted, Form::fused), walk(c, operands, wanted, Form::recorded),
-          walk(c, operands, wanted, Form::composed)};
+          walk(c, operands, wanted, Form::composite)};
 }
 
 template <class T>
@@ -261,7 +261,7 @@ last place of the largest of result and terms ([numerics.md](numerics.md#losses-
 operations, by create_graph or in a NoFusion scope; *second*: the second derivative along a direction. Written by
 `HEED_ROWS_TABLE=docs/operations.md test_range "[rows-table]"`.
 
-| operation | f32: value | slope, fused | slope, composed | second | f64: value | slope, fused | slope, composed | second |
+| operation | f32: value | slope, fused | slope, composite | second | f64: value | slope, fused | slope, composite | second |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 )";
   std::map<std::string, std::array<double, 8>> all;

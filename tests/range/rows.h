@@ -19,7 +19,7 @@ struct Crossing {
 };
 
 /// An operation of one operand over the whole range. Bounds are in units in the last place, fused or
-/// composed: 8 where targets have a fused multiply-add.
+/// composite: 8 where targets have a fused multiply-add.
 struct UnaryRow {
   const char* op;
   const char* name;

@@ -28,7 +28,7 @@ std::string contents(const std::string& path) {
 
 // Of all rows of an operation, for one dtype.
 struct Summary {
-  double value = 0, fused = 0, composed = 0, second = 0;
+  double value = 0, fused = 0, composite = 0, second = 0;
 
   template <class Row>
   void take(const Row& row, DType dtype) {
@@ -37,7 +37,7 @@ struct Summary {
     fused = std::max(fused, direct.ulps[1]);
     for (const Form form : {Form::recorded, Form::composite}) {
       const Worst worst = walk(row, dtype, form);
-      composed = std::max(composed, worst.ulps[1]);
+      composite = std::max(composite, worst.ulps[1]);
       second = std::max(second, worst.ulps[2]);
     }
   }
@@ -60,19 +60,19 @@ std::string section() {
 Elementwise operations at ±0, subnormal numbers, every power of two up to the largest number and points between, both sides of the
 switches in their code, ±∞ and NaN, against functions in 113 bits: the worst error in units in the last place, on the best target
 of an x86-64 with AVX2 or AVX-512. Operations of two operands at all pairs of some eighty such numbers. *slope*: the first derivative
-as a kernel computes it (*fused*) and as recorded operations do (*composed*: create_graph, NoFusion); *second*: the second
+as a kernel computes it (*fused*) and as recorded operations do (*composite*: create_graph, NoFusion); *second*: the second
 derivative. What is held, and where: [numerics.md](numerics.md#over-the-whole-range). Written by
 `HEED_RANGE_TABLE=docs/operations.md test_range "[range-table]"`.
 
-| operation | f32: value | slope, fused | slope, composed | second | f64: value | slope | second |
+| operation | f32: value | slope, fused | slope, composite | second | f64: value | slope | second |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 )";
   for (const char* op : elementwise_operations) {
     const Summary f32 = summary_of(op, DType::f32);
     const Summary f64 = summary_of(op, DType::f64);
     text += fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n", op,
-                        f32.value, f32.fused, f32.composed, f32.second, f64.value,
-                        std::max(f64.fused, f64.composed), f64.second);
+                        f32.value, f32.fused, f32.composite, f32.second, f64.value,
+                        std::max(f64.fused, f64.composite), f64.second);
   }
   return text;
 }

@@ -10,6 +10,7 @@
 #include <heed/ops/attention/kernels/backward.h>
 #include <heed/ops/attention/kernels/dot_row.h>
 #include <heed/ops/attention/kernels/scalar_row.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 
 namespace heed::detail {
 namespace {
@@ -293,6 +294,7 @@ bool are_finite(const BlockedGradients& g) {
 
 BlockedGradients blocked_backward(const AttentionHeads& heads, const BlockedSaved& saved,
                                   const BlockedCotangents& cotangents, const BlockedNeeds& needs) {
+  const kernels::FlushSubnormals flush(heads.dtype() == DType::f32);
   const Tensor d_lse =
       !cotangents.lse.defined() || cotangents.lse.is_contiguous() ? cotangents.lse : copy_of(cotangents.lse);
   return visit_floating(heads.dtype(), [&]<class T>(std::type_identity<T>) {

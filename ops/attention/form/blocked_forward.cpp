@@ -8,6 +8,7 @@
 #include <heed/ops/attention/kernels/forward.h>
 #include <heed/ops/attention/kernels/scalar_row.h>
 #include <heed/ops/attention/kernels/single_query.h>
+#include <heed/ops/kernels/flush_subnormals.h>
 
 namespace heed::detail {
 namespace {
@@ -130,6 +131,7 @@ void run_all(const AttentionHeads& given, BlockedForward& results) {
 BlockedForward blocked_forward(const AttentionHeads& heads, bool need_weights, bool need_statistics) {
   const Shape per_query = heads.query_shape();
   const DType dtype = heads.dtype();
+  const kernels::FlushSubnormals flush(dtype == DType::f32);
   BlockedForward results{.output = empty_heads(per_query, heads.value_size, dtype),
                          .weights = need_weights ? empty(heads.pair_shape(), dtype) : Tensor(),
                          .max = empty(per_query, dtype),
