@@ -14,11 +14,8 @@ heed_need(HeedPCRE2 libpcre2-dev MODULE)
 heed_need(fmt libfmt-dev)
 heed_need(hwy libhwy-dev)
 heed_need(nlohmann_json nlohmann-json3-dev)
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  heed_need(OpenMP libomp-dev COMPONENTS CXX)
-else()
-  heed_need(OpenMP g++ COMPONENTS CXX)
-endif()
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+heed_need(Threads libc6-dev)
 
 # Training on several machines. AUTO: where MPI is found.
 set(HEED_MPI AUTO CACHE STRING "Train on several machines through MPI: AUTO, ON or OFF")

@@ -20,7 +20,7 @@ function(heed_library_defaults target)
     $<BUILD_INTERFACE:${heed_generated_dir}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE
-    HeedOpenBLAS::openblas HeedPCRE2::pcre2 fmt::fmt hwy::hwy OpenMP::OpenMP_CXX
+    HeedOpenBLAS::openblas HeedPCRE2::pcre2 fmt::fmt hwy::hwy Threads::Threads
     $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   if(heed_has_mpi)
     target_link_libraries(${target} PRIVATE $<LINK_ONLY:MPI::MPI_CXX>)
@@ -33,7 +33,8 @@ function(heed_library_defaults target)
     LINK_DEPENDS "${heed_SOURCE_DIR}/cmake/heed.map")
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "SHARED_LIBRARY")
-    target_link_options(${target} PRIVATE "LINKER:--version-script=${heed_SOURCE_DIR}/cmake/heed.map")
+    # Its threads never end, so its code must stay: nodelete.
+    target_link_options(${target} PRIVATE "LINKER:--version-script=${heed_SOURCE_DIR}/cmake/heed.map" "LINKER:-z,nodelete")
   endif()
 endfunction()
 

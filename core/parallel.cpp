@@ -66,11 +66,11 @@ void relax() {
 }
 
 // Asks `done` again and again for a while. Most waits within a training step are shorter than a sleep and a
-// wake-up take; a longer one must leave the core to others. docs/design.md has the figures for this bound.
+// wake-up take; a longer one must leave the core to others. docs/adr/0005-threads-of-its-own.md has
+// the figures.
 template <class Done>
 bool spin_until(const Done& done) {
-  static const auto bound =
-      std::chrono::microseconds(std::getenv("SPIN") ? std::atoi(std::getenv("SPIN")) : 100);
+  constexpr auto bound = std::chrono::microseconds(300);
   constexpr int questions = 32;  // between two looks at the clock
   const auto end = std::chrono::steady_clock::now() + bound;
   do {

@@ -9,7 +9,6 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
-#include <omp.h>
 #include <sys/mman.h>
 
 #include <heed/core/error.h>
@@ -24,6 +23,9 @@ int openblas_get_parallel(void);
 char* openblas_get_corename(void);
 void* blas_memory_alloc(int);
 void blas_memory_free(void* buffer);
+// There where OpenBLAS itself runs on OpenMP.
+[[gnu::weak]] int omp_get_max_threads();
+[[gnu::weak]] void omp_set_num_threads(int threads);
 }
 
 namespace heed::kernels {
@@ -79,7 +81,8 @@ OneBlasThread one_blas_thread;
 class SerialBlas {
  public:
   SerialBlas() {
-    static const bool on_openmp = openblas_get_parallel() == 2;
+    static const bool on_openmp =
+        openblas_get_parallel() == 2 && omp_get_max_threads != nullptr && omp_set_num_threads != nullptr;
     if (const int threads = std::min(num_threads(), most_buffers);
         threads > buffers_claimed.load(std::memory_order_relaxed)) [[unlikely]]
       claim_buffers(threads);

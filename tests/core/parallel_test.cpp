@@ -1,12 +1,15 @@
 #include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <ctime>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <omp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if defined(__SSE__)
@@ -118,6 +121,100 @@ TEST_CASE("a nested loop runs serially, in the thread of its chunk", "[parallel]
   });
   CHECK(inner == 40);
   CHECK(strangers == 0);
+}
+
+TEST_CASE("a chunk that sleeps does not hold the chunks of others", "[parallel]") {
+  const ThreadCount restore;
+  set_num_threads(2);
+  // The first chunk of one share waits until all but its own have run: on whichever thread, they do.
+  std::atomic<int> finished{0};
+  parallel_chunks(20, [&](std::int64_t chunk) {
+    if (chunk == 0) {
+      while (finished < 19) std::this_thread::yield();
+    }
+    ++finished;
+  });
+  CHECK(finished == 20);
+}
+
+TEST_CASE(
+    "user threads at once, with different numbers of threads, each get their chunks and their exception",
+    "[parallel]") {
+  const ThreadCount restore;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> users;
+  for (int user = 0; user < 40; ++user) {  // more than there are slots for loops
+    users.emplace_back([&, user] {
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        set_num_threads(1 + (user + repeat) % 5);  // while others run
+        std::vector<int> runs(37);
+        parallel_chunks(37, [&](std::int64_t chunk) { ++runs[static_cast<std::size_t>(chunk)]; });
+        for (const int n : runs) wrong += n != 1;
+        try {
+          parallel_chunks(9, [&](std::int64_t chunk) {
+            if (chunk % 4 == 3) throw ValueError(std::to_string(user * 100 + chunk));
+          });
+          ++wrong;
+        } catch (const ValueError& error) {
+          wrong += error.what() != std::to_string(user * 100 + 3);
+        }
+      }
+    });
+  }
+  for (auto& user : users) user.join();
+  CHECK(wrong == 0);
+}
+
+namespace {
+
+// The exit status of a child process that runs body; -1 if it hangs or is killed.
+template <class Body>
+int status_of_child(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a hang is a failure
+    body();
+  }
+  int status = -1;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+struct LoopAtExit {  // in a destructor of a static object
+  bool armed = false;
+  ~LoopAtExit() {
+    if (!armed) return;
+    std::atomic<int> sum{0};
+    parallel_chunks(8, [&](std::int64_t chunk) { sum += static_cast<int>(chunk); });
+    if (sum != 28) _exit(3);
+  }
+} loop_at_exit;
+
+}  // namespace
+
+TEST_CASE("a program ends in the middle of loops, and loops run while it ends", "[parallel]") {
+  CHECK(status_of_child([] {
+          loop_at_exit.armed = true;
+          std::exit(0);
+        }) == 0);
+  CHECK(status_of_child([] {
+          std::thread([] {
+            while (true) parallel_chunks(8, [](std::int64_t) {});
+          }).detach();
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          std::_Exit(7);
+        }) == 7);
+}
+
+TEST_CASE("threads that wait use no processor time", "[parallel][fault-22]") {
+  const ThreadCount restore;
+  set_num_threads(4);
+  parallel_chunks(8, [](std::int64_t) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // they ask for 0.3 ms and fall asleep
+  const std::clock_t before = std::clock();                    // of all threads of the process
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Three threads that spin would take 600 ms, or 200 on one core.
+  CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 0.05);
 }
 
 TEST_CASE("a forked child computes serially", "[parallel]") {

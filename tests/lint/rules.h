@@ -21,8 +21,7 @@ struct ExportedOp {
 /// and only sources, never headers, know kernels.
 Findings check_layers(const Tree& tree);
 
-/// Every third party has its place, BLAS and MPI a single file; OpenMP pragmas stay in core/parallel and
-/// the folders of kernels.
+/// Every third party has its place, BLAS and MPI a single file; there are no OpenMP pragmas.
 Findings check_third_parties(const Tree& tree);
 
 /// Public headers: `#pragma once`, nothing but heed and the standard library without what is slow to compile,

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cblas.h>
 
 #include <heed/core/backward.h>
 #include <heed/core/factory.h>
@@ -22,18 +21,19 @@ using namespace heed;
 
 namespace {
 
+constexpr int as_it_lies = 111;  // CblasNoTrans
 std::atomic<int> calls{0};
 
 template <class T>
-void multiply(CBLAS_TRANSPOSE of_a, CBLAS_TRANSPOSE of_b, int m, int n, int k, const T* a, int lda,
-              const T* b, int ldb, T beta, T* c, int ldc) {
+void multiply(int of_a, int of_b, int m, int n, int k, const T* a, int lda, const T* b, int ldb, T beta, T* c,
+              int ldc) {
   ++calls;
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
       T sum = 0;
       for (int p = 0; p < k; ++p) {
-        sum += (of_a == CblasNoTrans ? a[i * lda + p] : a[p * lda + i]) *
-               (of_b == CblasNoTrans ? b[p * ldb + j] : b[j * ldb + p]);
+        sum += (of_a == as_it_lies ? a[i * lda + p] : a[p * lda + i]) *
+               (of_b == as_it_lies ? b[p * ldb + j] : b[j * ldb + p]);
       }
       c[i * ldc + j] = sum + (beta == 0 ? T(0) : beta * c[i * ldc + j]);
     }
@@ -62,12 +62,12 @@ void multiply_in_all_ways() {
 }  // namespace
 
 extern "C" {
-void cblas_sgemm(CBLAS_ORDER, CBLAS_TRANSPOSE of_a, CBLAS_TRANSPOSE of_b, int m, int n, int k, float,
-                 const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc) {
+void cblas_sgemm(int, int of_a, int of_b, int m, int n, int k, float, const float* a, int lda, const float* b,
+                 int ldb, float beta, float* c, int ldc) {
   multiply(of_a, of_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
-void cblas_dgemm(CBLAS_ORDER, CBLAS_TRANSPOSE of_a, CBLAS_TRANSPOSE of_b, int m, int n, int k, double,
-                 const double* a, int lda, const double* b, int ldb, double beta, double* c, int ldc) {
+void cblas_dgemm(int, int of_a, int of_b, int m, int n, int k, double, const double* a, int lda,
+                 const double* b, int ldb, double beta, double* c, int ldc) {
   multiply(of_a, of_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
 }
