@@ -23,6 +23,11 @@
 #include <heed/ops/slice.h>
 #include <heed/ops/transpose.h>
 
+extern "C" {
+void openblas_set_num_threads(int threads);
+int openblas_get_num_threads(void);
+}
+
 using namespace heed;
 
 namespace {
@@ -174,5 +179,22 @@ TEST_CASE("whoever multiplies is what was asked for", "[products]") {
   CHECK(kernels::products_use_blas());
   set_products(Products::own);
   CHECK(products() == Products::own);
+  set_products(former);
+}
+
+TEST_CASE("the threads that a program gives OpenBLAS change no bits and are still its own afterwards",
+          "[products][fault-27]") {
+  const Products former = products();
+  const int threads = openblas_get_num_threads();
+  Generator generator(4);
+  const Tensor a = randn({300, 200}, generator), b = randn({200, 250}, generator);
+  for (const Products by : {Products::own, Products::blas}) {
+    set_products(by);
+    const Tensor before = matmul(a, b);
+    openblas_set_num_threads(4);
+    CHECK(same_bits(matmul(a, b), before));
+    CHECK(openblas_get_num_threads() == 4);
+    openblas_set_num_threads(threads);
+  }
   set_products(former);
 }
