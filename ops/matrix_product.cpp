@@ -62,7 +62,7 @@ void product(const Tensor& a, const Tensor& b, T beta, Tensor& y) {
   const auto at_b = batch_offsets(b);
   T* out = y.mutable_data<T>();
   const auto batches = static_cast<std::int64_t>(at_a.size());
-  const kernels::GemmParts parts = kernels::gemm_parts(m, n, k);
+  const kernels::GemmParts parts = kernels::gemm_parts(m, n, k, num_threads());
   const auto task = [&](std::int64_t index) {
     const auto batch = static_cast<std::size_t>(index / parts.count());
     kernels::gemm_part<T>(parts, index % parts.count(), m, n, k,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include <heed/ops/kernels/gemm.h>
@@ -33,23 +34,26 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Mat
   if (k > 0) gemm_packed(m, n, k, a, b, beta != 0, c, ldc);
 }
 
-GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k) {
-  // A part reads its rows of A and packs its columns of B, which others do again: so it must be large. 16 M
-  // multiply-adds are about 0.2 ms, and reading an element of B takes as long as 32 of them; more than four
-  // parts are for products of which each part is still milliseconds.
-  constexpr std::int64_t few = 4, most = 16, narrowest = 48;
+GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
+  // A part reads its rows of A and packs its columns of B, which others do again: so it must be large. 4 M
+  // multiply-adds are 40 to 100 µs, and reading an element of B takes as long as 32 of them. Two parts a thread, so
+  // that one that the system has stopped holds up less.
+  const bool blas = products_use_blas();
+  const double least_work = blas ? 0x1p23 : 0x1p22;
+  const std::int64_t most = blas          ? 4
+                            : threads > 1 ? 2 * static_cast<std::int64_t>(std::bit_ceil(unsigned(threads)))
+                                          : 1;
+  constexpr std::int64_t narrowest = 48;
   const double work = (static_cast<double>(m) + 32) * static_cast<double>(n) *
                       static_cast<double>(std::max<std::int64_t>(k, 1));
   GemmParts best;
-  for (std::int64_t count = 2; count <= most; count *= 2) {
-    const auto fewer = static_cast<double>(best.count());
-    if (work / fewer <= (count <= few ? 0x1p24 : 0x1p29)) break;
+  for (std::int64_t count = 2; count <= most && work / static_cast<double>(count) >= least_work; count *= 2) {
     double least = std::numeric_limits<double>::infinity();
     for (std::int64_t rows = 1; rows <= count; rows *= 2) {
       const std::int64_t columns = count / rows;
       if ((rows > 1 && m / rows < narrowest) || (columns > 1 && n / columns < narrowest)) continue;
-      // All parts together, in units of k; packing an element takes about twice as long as reading it.
-      const double moved = 2.0 * static_cast<double>(n * rows) + static_cast<double>(m * columns);
+      // All parts together, in units of k.
+      const double moved = static_cast<double>(n * rows) + static_cast<double>(m * columns);
       if (moved <= least) {
         least = moved;
         best = {rows, columns};

@@ -23,14 +23,14 @@ template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta, T* c,
           std::int64_t ldc);
 
-/// Into how many parts of rows and columns a product of this shape is cut so that threads can share it.
-/// Depends on the shape alone.
+/// Into how many parts of rows and columns a product of this shape is cut so that threads can share it. Parts
+/// change no bits of heed's own products; those of BLAS depend on the shape alone.
 struct GemmParts {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t count() const { return rows * columns; }
 };
-GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k);
+GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k, int threads);
 
 /// Part number `index` of `gemm`.
 template <class T>
