@@ -83,6 +83,26 @@ double fma_peak() {
   return best;
 }
 
+double read_rate(const float* from, std::size_t count) {
+  constexpr std::size_t lanes = 64;  // sums side by side, which the compiler makes vectors of
+  double best = 0;
+  volatile float sink = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    float sums[lanes] = {};
+    for (std::size_t at = 0; at + lanes <= count; at += lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += from[at + lane];
+    }
+    float total = 0;
+    for (const float sum : sums) total += sum;
+    sink = total;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, static_cast<double>(count * sizeof(float)) / seconds.count() * 1e-9);
+  }
+  static_cast<void>(sink);
+  return best;
+}
+
 double copy_rate() {
   constexpr std::size_t count = std::size_t{16} << 20;
   const std::vector<float> from(count, 1.0f);
