@@ -1,6 +1,6 @@
-// Matrix products on one thread: at the shapes of a training step, in every form, as a share of the peak rate of
-// fused multiply-adds; few rows, as decoding has them, as a share of the rate at which one thread reads.
-// HEED_PRODUCTS=blas measures BLAS in their place.
+// Matrix products on one thread: at the shapes of a training step, in every form, as a share of the
+// peak rate of fused multiply-adds; few rows, as decoding has them, as a share of the rate at which one
+// thread reads. HEED_PRODUCTS=blas measures BLAS in their place.
 #include <algorithm>
 #include <cstdint>
 
@@ -38,8 +38,8 @@ void product(benchmark::State& state, DType dtype) {
   state.counters["of_peak"] = benchmark::Counter(flop / peak, benchmark::Counter::kIsRate);
 }
 
-// Tokens by inputs by outputs of the linear layers of nano, of 10.7 M parameters and of GPT-2: forward (x Wᵀ),
-// gradient of the input (dy W), gradient of the weight (dyᵀ x), and both factors as columns.
+// Tokens by inputs by outputs of the linear layers of nano, of 10.7 M parameters and of GPT-2: forward
+// (x Wᵀ), gradient of the input (dy W), gradient of the weight (dyᵀ x), and both factors as columns.
 void shapes(benchmark::internal::Benchmark* b) {
   b->ArgNames({"m", "n", "k", "a", "b"})->Unit(benchmark::kMicrosecond);
   const std::int64_t layers[][3] = {{768, 384, 128},   {768, 128, 128},   {768, 512, 128},  {768, 128, 512},

@@ -65,9 +65,9 @@ void relax() {
 #endif
 }
 
-// Asks `done` again and again for a while. Most waits within a training step are shorter than a sleep and a
-// wake-up take; a longer one must leave the core to others. docs/adr/0005-threads-of-its-own.md has
-// the figures.
+// Asks `done` again and again for a while. Most waits within a training step are shorter than a
+// sleep and a wake-up take; a longer one must leave the core to others.
+// docs/adr/0005-threads-of-its-own.md has the figures.
 template <class Done>
 bool spin_until(const Done& done) {
   constexpr auto bound = std::chrono::microseconds(300);
@@ -100,7 +100,8 @@ class SignalsBlocked {
 
 // A loop under way. It lies in the pool, since a worker may still look at it when its caller has returned.
 struct Loop {
-  // 0: free. Else `claimed`, while its caller prepares it, or `open` to workers; and the number of those inside.
+  // 0: free. Else `claimed`, while its caller prepares it, or `open` to workers;
+  // and the number of those inside.
   static constexpr std::uint32_t claimed = 1U << 31U, open = 1U << 30U;
   std::atomic<std::uint32_t> state{0};
   std::atomic<int> entered{0};
@@ -252,8 +253,8 @@ class Pool {
   std::mutex creation_;
 };
 
-// Calls function(context, chunk), which does not throw, for each chunk, on this thread and on up to `threads - 1`
-// others.
+// Calls function(context, chunk), which does not throw, for each chunk, on this thread
+// and on up to `threads - 1` others.
 void run_on_threads(int threads, std::int64_t chunks, detail::ChunkFunction function, void* context) {
   Pool& pool = Pool::instance();
   Loop* loop = threads > 1 && chunks > 1 && !inside_chunk ? pool.claim() : nullptr;

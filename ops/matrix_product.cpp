@@ -10,8 +10,8 @@
 namespace heed::detail {
 namespace {
 
-// The last two axes. The step along an axis of size 1 means nothing and is 1, so that more matrices have a step
-// of 1.
+// The last two axes. The step along an axis of size 1 means nothing and is 1, so that
+// more matrices have a step of 1.
 template <class T>
 kernels::Matrix<const T> last_axes(const Tensor& x) {
   const int r = x.rank();

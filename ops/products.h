@@ -4,8 +4,8 @@ namespace heed {
 
 /// Who multiplies matrices.
 enum class Products {
-  /// heed's own kernels on CPUs with AVX2 or better, BLAS on others. A row of a product has the same bits alone
-  /// and among any other rows.
+  /// heed's own kernels on CPUs with AVX2 or better, BLAS on others. A row of a product has the same
+  /// bits alone and among any other rows.
   own,
   /// BLAS for every product, for those who bring a faster one. Rows are not promised to be alike.
   blas,

@@ -61,9 +61,9 @@ struct AttentionResult {
 ///           Δ = Σ dO ⊙ O + Σ P ⊙ dweights; through the softcap, then dq = scale dS k, dk = scale dSᵀ q. Also
 ///           for bias, slopes, sink, learned_scale and learned_softcap.
 /// Order     any.
-/// Saves     q, k, v, output and of each query the maximum and the sum of its softmax; P is recomputed. Tiles
-///           that a mask closes cost neither time nor memory. Weights, entropy and learned_softcap have gradients through the composite
-///           form, which keeps P.
+/// Saves     q, k, v, output and of each query the maximum and the sum of its softmax; P is recomputed.
+///           Closed tiles cost nothing. Weights, entropy and learned_softcap have gradients through the
+///           composite form, which keeps P.
 /// Edge      A query without open key or sink: output 0, weights 0, lse −inf, zero gradients. NaN and
 ///           infinities in keys and values that are closed to a query do not reach it.
 /// Throws    ShapeError (head sizes, lengths, head counts, mask parts), DTypeError, ValueError (softcap < 0,

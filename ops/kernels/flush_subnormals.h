@@ -7,9 +7,10 @@
 
 namespace heed::kernels {
 
-/// While it lives, subnormal operands and results of this thread's arithmetic count as 0, in a parallel loop those of
-/// all of its threads: processors take a hundred times as long for them as for others. Then the modes that were
-/// there before are back. On processors other than x86-64 and aarch64 it does nothing.
+/// While it lives, subnormal operands and results of this thread's arithmetic count as 0, in a
+/// parallel loop those of all of its threads: processors take a hundred times as long for them
+/// as for others. Then the modes that were there before are back. On processors other than
+/// x86-64 and aarch64 it does nothing.
 class FlushSubnormals {
  public:
   /// With `on` false it does nothing: for f64, which keeps subnormal numbers.

@@ -1,14 +1,26 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #include <heed/ops/kernels/gemm.h>
 #include <heed/ops/kernels/gemm_blas.h>
 #include <heed/ops/kernels/gemm_packed.h>
-#include <heed/ops/products.h>
 
 namespace heed::kernels {
 namespace {
+
+std::atomic<bool>& asked_for_blas() {
+  static std::atomic<bool> asked = [] {
+    const char* wish = std::getenv("HEED_PRODUCTS");
+    const bool blas = wish != nullptr && std::string_view(wish) == "blas";
+    if (blas) warn_of_old_blas_core();
+    return blas;
+  }();
+  return asked;
+}
 
 std::int64_t border(std::int64_t size, std::int64_t parts, std::int64_t index) {
   // Multiples of 32 keep every part but the last on the micro-kernels' widths.
@@ -18,7 +30,14 @@ std::int64_t border(std::int64_t size, std::int64_t parts, std::int64_t index) {
 
 }  // namespace
 
-bool products_use_blas() { return products() == Products::blas || !gemm_packed_pays(); }
+bool products_use_blas() { return blas_is_asked_for() || !gemm_packed_pays(); }
+
+void ask_for_blas(bool wanted) {
+  if (wanted) warn_of_old_blas_core();
+  asked_for_blas().store(wanted, std::memory_order_relaxed);
+}
+
+bool blas_is_asked_for() { return asked_for_blas().load(std::memory_order_relaxed); }
 
 template <class T>
 void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta, T* c,
@@ -35,9 +54,9 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Mat
 }
 
 GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
-  // A part reads its rows of A and packs its columns of B, which others do again: so it must be large. 4 M
-  // multiply-adds are 40 to 100 µs, and reading an element of B takes as long as 32 of them. Two parts a thread, so
-  // that one that the system has stopped holds up less.
+  // A part reads its rows of A and packs its columns of B, which others do again: so it must be large.
+  // 4 M multiply-adds are 40 to 100 µs, and reading an element of B takes as long as 32 of them. Two
+  // parts a thread, so that one that the system has stopped holds up less.
   const bool blas = products_use_blas();
   const double least_work = blas ? 0x1p23 : 0x1p22;
   const std::int64_t most = blas          ? 4

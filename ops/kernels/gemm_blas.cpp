@@ -54,8 +54,8 @@ void claim_buffers(int threads) {
   buffers_claimed.store(threads, std::memory_order_relaxed);
 }
 
-// OpenBLAS's own number of threads, which belongs to the whole process: 1 while any product of heed runs, what
-// it was before afterwards.
+// OpenBLAS's own number of threads, which belongs to the whole process: 1 while any product of heed
+// runs, what it was before afterwards.
 class OneBlasThread {
  public:
   void enter() {

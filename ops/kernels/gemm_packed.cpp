@@ -26,8 +26,8 @@ bool pays() { return HWY_TARGET <= HWY_AVX2; }
 
 #if HWY_TARGET <= HWY_AVX2
 
-// A group of rows of A [group][depth] stays in L1 while all panels of a block of B [depth][width] pass by from
-// L2. The blocks decide when an element is computed, never its bits: see `product_rows`.
+// A group of rows of A [group][depth] stays in L1 while all panels of a block of B [depth][width] pass
+// by from L2. The blocks decide when an element is computed, never its bits: see `product_rows`.
 template <class T>
 struct Blocks {
   static constexpr std::int64_t depth = 2048 / sizeof(T);
@@ -114,8 +114,8 @@ HWY_INLINE void packed_product(std::int64_t m, std::int64_t n, std::int64_t k, c
   }
 }
 
-// R rows times B that lies as columns: c = (add ? c : 0) + a b for the first n / lanes · lanes columns. Squares
-// of B are transposed in registers. Returns how many columns are done.
+// R rows times B that lies as columns: c = (add ? c : 0) + a b for the first n / lanes · lanes columns.
+// Squares of B are transposed in registers. Returns how many columns are done.
 template <int R, class T>
 HWY_INLINE std::int64_t few_rows_of_columns(std::int64_t n, std::int64_t k, const Matrix<const T>& a,
                                             const Matrix<const T>& b, bool add, T* c, std::int64_t ldc) {
@@ -172,8 +172,8 @@ HWY_INLINE void add_rows(std::int64_t n, const Matrix<const T>& a, const Matrix<
   });
 }
 
-// R rows times B that lies as rows, which are read from end to end; the sums stay in L1 in `sums`, since rows of
-// c may lie so that they push each other out of it.
+// R rows times B that lies as rows, which are read from end to end; the sums stay in L1 in `sums`,
+// since rows of c may lie so that they push each other out of it.
 template <int R, class T>
 HWY_INLINE void few_rows_of_rows(std::int64_t n, std::int64_t k, const Matrix<const T>& a,
                                  const Matrix<const T>& b, bool add, T* c, std::int64_t ldc, T* sums) {
@@ -195,8 +195,8 @@ HWY_INLINE void few_rows_of_rows(std::int64_t n, std::int64_t k, const Matrix<co
   }
 }
 
-// Few rows use each element of B so few times that packing it would cost more than the product. Each element of
-// B is read once, at the rate of memory.
+// Few rows use each element of B so few times that packing it would cost more than the product. Each
+// element of B is read once, at the rate of memory.
 template <int R, class T>
 HWY_INLINE void few_rows(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<const T>& a,
                          const Matrix<const T>& b, bool add, T* c, std::int64_t ldc) {

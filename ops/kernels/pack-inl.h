@@ -1,5 +1,5 @@
-// How a product lays its factors out for the micro-kernel. Compiled anew for every SIMD target, hence no plain
-// include guard.
+// How a product lays its factors out for the micro-kernel. Compiled anew for every SIMD
+// target, hence no plain include guard.
 #if defined(HEED_OPS_KERNELS_PACK_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_KERNELS_PACK_TOGGLE
 #undef HEED_OPS_KERNELS_PACK_TOGGLE
@@ -63,8 +63,8 @@ HWY_INLINE void pack_b(const Matrix<const T>& b, std::int64_t k, std::int64_t n,
   if (whole < n) pack_panel(matrix_from(b, 0, whole), k, n - whole, to + whole * k);
 }
 
-// A group of rows of A is stored as columns [k][rows], in whole vectors that run over the end of their column,
-// where the next columns are stored after them.
+// A group of rows of A is stored as columns [k][rows], in whole vectors that run over the end of their
+// column, where the next columns are stored after them.
 template <class T>
 struct GroupStore {
   static constexpr std::int64_t vector = Panel<T>::vector;
@@ -97,8 +97,8 @@ HWY_INLINE void pack_rows(const Matrix<const T>& a, std::int64_t rows, std::int6
   }
 }
 
-// m rows of A in groups, each as columns [k][rows]. `readable` rows exist; `to` has room for a vector behind
-// its end.
+// m rows of A in groups, each as columns [k][rows]. `readable` rows exist; `to` has
+// room for a vector behind its end.
 template <class T>
 HWY_INLINE void pack_a(const Matrix<const T>& a, std::int64_t m, std::int64_t k, std::int64_t readable,
                        T* to) {

@@ -34,13 +34,13 @@ HWY_INLINE void fetch_ahead(const T* from, std::int64_t offset) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));  // NOLINT(performance-no-int-to-ptr)
 }
 
-// A Kind says how a product reads its first factor: a(i, p) = transposed ? a[p·lda + i] : a[i·lda + p]. It gives
-// the row strides of b and c where they are constants, which saves registers; where it gives 0 the arguments
-// `ldb` and `ldc` have them. With `streams`, b and c are far away and are fetched ahead.
+// A Kind says how a product reads its first factor: a(i, p) = transposed ? a[p·lda + i] : a[i·lda + p].
+// It gives the row strides of b and c where they are constants, which saves registers; where it gives 0
+// the arguments `ldb` and `ldc` have them. With `streams`, b and c are far away and are fetched ahead.
 
-// c[i][V vectors] = (add ? c : 0) + Σ_p a(i, p) · b[p][V vectors] for i < R. Every element is one chain of fused
-// additions over ascending p. So its bits do not depend on R or V, nor on where the sum over p is interrupted
-// and taken up again with `add`.
+// c[i][V vectors] = (add ? c : 0) + Σ_p a(i, p) · b[p][V vectors] for i < R. Every element is one chain
+// of fused additions over ascending p. So its bits do not depend on R or V, nor on where the sum over p
+// is interrupted and taken up again with `add`.
 template <int R, int V, class Kind, class T>
 HWY_INLINE void product_rows(Kind, T* HWY_RESTRICT c, std::int64_t ldc, const T* HWY_RESTRICT a,
                              std::int64_t lda, const T* HWY_RESTRICT b, std::int64_t ldb, std::int64_t k,

@@ -1,8 +1,9 @@
-// Products of every form: right within the bound of a chain of additions, and each row with the same bits alone and
-// among others.
+// Products of every form: right within the bound of a chain of additions, and each row with the
+// same bits alone and among others.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -81,25 +82,30 @@ double worst_error(const Tensor& a, const Tensor& b, const Tensor& y) {
   return worst;
 }
 
-// Every instruction set of this CPU whose products are heed's own.
+// Every instruction set that this run may use; then those that it began with are back.
+template <class Body>
+void on_all_targets(const Body& body) {
+  for (const std::string& target : kernels::simd_targets()) {
+    INFO(target);
+    REQUIRE(kernels::use_simd_target(target));
+    body();
+  }
+  const char* chosen = std::getenv("HEED_SIMD");
+  REQUIRE(kernels::use_simd_target(chosen == nullptr ? "" : chosen));
+}
+
+// Those whose products are heed's own.
 template <class Body>
 void on_own_targets(const Body& body) {
-  for (const std::string& target : kernels::simd_targets()) {
-    REQUIRE(kernels::use_simd_target(target));
-    if (!kernels::products_use_blas()) {
-      INFO(target);
-      body();
-    }
-  }
-  REQUIRE(kernels::use_simd_target(""));
+  on_all_targets([&] {
+    if (!kernels::products_use_blas()) body();
+  });
 }
 
 }  // namespace
 
 TEST_CASE("products of factors that lie in any way are right", "[products]") {
-  for (const std::string& target : kernels::simd_targets()) {
-    INFO(target);
-    REQUIRE(kernels::use_simd_target(target));
+  on_all_targets([] {
     Generator generator(1);
     for (const DType dtype : {DType::f32, DType::f64}) {
       for (const Layout of_a : layouts) {
@@ -123,8 +129,7 @@ TEST_CASE("products of factors that lie in any way are right", "[products]") {
         }
       }
     }
-  }
-  REQUIRE(kernels::use_simd_target(""));
+  });
 }
 
 TEST_CASE("a row of a product has the same bits for every number of rows and wherever it stands",

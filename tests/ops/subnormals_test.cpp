@@ -1,5 +1,5 @@
-// What becomes of subnormal numbers: f32 flushes them inside attention, products, softmax, norms and cross_entropy,
-// whatever the caller's modes are, and keeps them elsewhere; f64 keeps them everywhere.
+// What becomes of subnormal numbers: f32 flushes them inside attention, products, softmax, norms and
+// cross_entropy, whatever the caller's modes are, and keeps them elsewhere; f64 keeps them everywhere.
 #include <cmath>
 #include <functional>
 #include <limits>
