@@ -200,14 +200,16 @@ class Pool {
     return nullptr;
   }
 
+  // Where the system refuses a thread, there are no more of them from then on.
   void want_workers(int count) {
-    if (workers_.load(std::memory_order_relaxed) >= count) return;
+    if (workers_.load(std::memory_order_relaxed) >= count || refused_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(creation_);
     const SignalsBlocked blocked;
     while (workers_.load(std::memory_order_relaxed) < count) {
       try {
         std::thread([this] { work(); }).detach();
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {  // no thread, or no memory for one
+        refused_.store(true, std::memory_order_relaxed);
         return;
       }
       workers_.fetch_add(1, std::memory_order_relaxed);
@@ -250,25 +252,31 @@ class Pool {
   std::array<Loop, most_loops> loops_;
   std::atomic<std::uint32_t> loops_begun_{0};  // what sleeping workers wait for
   std::atomic<int> workers_{0};
+  std::atomic<bool> refused_{false};
   std::mutex creation_;
 };
 
 // Calls function(context, chunk), which does not throw, for each chunk, on this thread
 // and on up to `threads - 1` others.
 void run_on_threads(int threads, std::int64_t chunks, detail::ChunkFunction function, void* context) {
-  Pool& pool = Pool::instance();
-  Loop* loop = threads > 1 && chunks > 1 && !inside_chunk ? pool.claim() : nullptr;
-  if (loop == nullptr) {
+  const auto run_alone = [&] {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) function(context, chunk);
-    return;
-  }
-  pool.want_workers(threads - 1);
-  loop->prepare(threads, chunks, function, context);
-  pool.open(*loop);
+  };
+  // Asked before the pool is: a forked child must not wait for another thread of its parent to make it.
+  if (threads <= 1 || chunks <= 1 || inside_chunk) return run_alone();
+  Pool& pool = Pool::instance();
+  Loop* loop = pool.claim();
   inside_chunk = true;
-  loop->run_chunks(0);
+  if (loop == nullptr) {
+    run_alone();
+  } else {
+    pool.want_workers(threads - 1);
+    loop->prepare(threads, chunks, function, context);
+    pool.open(*loop);
+    loop->run_chunks(0);
+    loop->wait();
+  }
   inside_chunk = false;
-  loop->wait();
 }
 
 // Threads do not survive a fork; a child computes serially.
@@ -299,8 +307,14 @@ class FirstError {
 
 int num_threads() {
   const int set = thread_limit.load(std::memory_order_relaxed);
-  static const int by_default = default_threads();
-  return set > 0 ? set : by_default;
+  if (set > 0) return set;
+  static std::atomic<int> known{0};  // no static that another thread may be making when a child is forked
+  int by_default = known.load(std::memory_order_relaxed);
+  if (by_default == 0) {
+    by_default = default_threads();
+    known.store(by_default, std::memory_order_relaxed);
+  }
+  return by_default;
 }
 
 void set_num_threads(int count) {
