@@ -115,6 +115,7 @@ bool prove(const Run& run, const Text& text) {
 }
 
 int run_example(const std::filesystem::path& folder) {
+  fmt::print("two models learn, one with and one without its mask: about a minute\n");
   const Text text;
   std::vector<Run> runs;
   runs.push_back(train_run(text, "with mask", AttentionMask::causal()));
@@ -136,7 +137,7 @@ int run_example(const std::filesystem::path& folder) {
 
 int main(int count, char** arguments) {
   try {
-    return run_example(count > 1 ? arguments[1] : ".");
+    return run_example(chart::figure_folder(count, arguments));
   } catch (const std::exception& error) {
     fmt::print(stderr, "causal_leak: {}\n", error.what());
     return 1;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -176,6 +178,21 @@ inline std::vector<std::pair<double, double>> by_step(const std::vector<double>&
 inline void write(const std::filesystem::path& path, const Chart& chart) {
   heed::io::write_file(path, svg_of(chart));
   fmt::print("wrote {}\n", path.string());
+}
+
+/// The folder for the figures of an example: the one word on its command line, or this folder. Another word, or
+/// a folder that is not there, ends the program before it has computed anything. Lines are shown as they are
+/// written, into a pipe too.
+inline std::filesystem::path figure_folder(int count, char** arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string given = count > 1 ? arguments[1] : ".";
+  const bool wants_help = given == "-h" || given == "--help";
+  if (count <= 2 && !given.starts_with('-') && std::filesystem::is_directory(given)) return given;
+  fmt::print(wants_help ? stdout : stderr,
+             "usage: {} [FOLDER]\nFOLDER is there, and gets the figures; none given: {}\n",
+             std::filesystem::path(arguments[0]).filename().string(),
+             std::filesystem::current_path().string());
+  std::exit(wants_help ? 0 : 2);
 }
 
 }  // namespace chart

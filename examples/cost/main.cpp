@@ -164,6 +164,7 @@ void draw(const std::vector<Form>& all, const std::filesystem::path& folder) {
 
 int main(int count, char** arguments) {
   try {
+    const std::filesystem::path folder = chart::figure_folder(count, arguments);
     set_num_threads(1);
     std::vector<Form> all = forms();
     for (Form& form : all) {
@@ -171,7 +172,7 @@ int main(int count, char** arguments) {
         form.measured.emplace_back(static_cast<double>(time), form.cost(time));
     }
     print_table(all);
-    draw(all, count > 1 ? arguments[1] : ".");
+    draw(all, folder);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "cost: {}\n", error.what());

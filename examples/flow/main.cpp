@@ -207,7 +207,7 @@ void write(const std::filesystem::path& path, const std::string& svg) {
 
 int main(int count, char** arguments) {
   try {
-    const std::filesystem::path folder = count > 1 ? arguments[1] : ".";
+    const std::filesystem::path folder = chart::figure_folder(count, arguments);
     const Head head = look();
     print("queries Q: what each token asks", head.Q);
     print("keys K: what each token offers", head.K);

@@ -167,7 +167,7 @@ void show_training(const std::filesystem::path& folder) {
 
 int main(int count, char** arguments) {
   try {
-    const std::filesystem::path folder = count > 1 ? arguments[1] : ".";
+    const std::filesystem::path folder = chart::figure_folder(count, arguments);
     show_softmax(folder);
     show_training(folder);
     return 0;
