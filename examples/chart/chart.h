@@ -180,9 +180,9 @@ inline void write(const std::filesystem::path& path, const Chart& chart) {
   fmt::print("wrote {}\n", path.string());
 }
 
-/// The folder for the figures of an example: the one word on its command line, or this folder. Another word, or
-/// a folder that is not there, ends the program before it has computed anything. Lines are shown as they are
-/// written, into a pipe too.
+/// The folder for the figures of an example: the one word on its command line, or this folder. Another
+/// word, or a folder that is not there, ends the program before it has computed anything. Lines are shown
+/// as they are written, into a pipe too.
 inline std::filesystem::path figure_folder(int count, char** arguments) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string given = count > 1 ? arguments[1] : ".";
