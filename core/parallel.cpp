@@ -19,6 +19,7 @@
 
 #include <heed/core/error.h>
 #include <heed/core/parallel.h>
+#include <heed/core/share.h>
 
 // A program may run regions of OpenMP round heed; heed itself has none.
 extern "C" {
@@ -113,27 +114,25 @@ struct Loop {
   std::fenv_t modes{};  // rounding and flush modes of the caller
 
   // Each thread begins with chunks of its own, which lie together, and goes on with those of others: so a
-  // thread that the system has stopped holds up one chunk, not its whole share.
-  struct alignas(64) Share {
+  // thread that the system has stopped holds up one chunk, not its whole part.
+  struct alignas(64) Part {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
-  static constexpr int most_shares = 64;
-  std::array<Share, most_shares> shares;
-  int share_count = 1;
+  static constexpr int most_parts = 64;
+  std::array<Part, most_parts> parts;
+  int part_count = 1;
 
   void prepare(int threads, std::int64_t chunks, detail::ChunkFunction of_chunk, void* its_context) {
     function = of_chunk;
     context = its_context;
     std::fegetenv(&modes);
-    share_count = std::min(threads, most_shares);
-    const std::int64_t size = chunks / share_count, rest = chunks % share_count;
-    std::int64_t begin = 0;
-    for (int i = 0; i < share_count; ++i) {
-      Share& share = shares[static_cast<std::size_t>(i)];
-      share.next.store(begin, std::memory_order_relaxed);
-      begin += size + (i < rest ? 1 : 0);
-      share.end = begin;
+    part_count = std::min(threads, most_parts);
+    for (int i = 0; i < part_count; ++i) {
+      const Share share{i, part_count};
+      Part& part = parts[static_cast<std::size_t>(i)];
+      part.next.store(share.first(chunks), std::memory_order_relaxed);
+      part.end = share.first(chunks) + share.count(chunks);
     }
     left.store(chunks, std::memory_order_relaxed);
     finished.store(0, std::memory_order_relaxed);
@@ -142,11 +141,11 @@ struct Loop {
   }
 
   void run_chunks(int thread) {
-    for (int k = 0; k < share_count; ++k) {
-      Share& share = shares[static_cast<std::size_t>((thread + k) % share_count)];
-      while (share.next.load(std::memory_order_relaxed) < share.end) {
-        const std::int64_t chunk = share.next.fetch_add(1, std::memory_order_relaxed);
-        if (chunk >= share.end) break;
+    for (int k = 0; k < part_count; ++k) {
+      Part& part = parts[static_cast<std::size_t>((thread + k) % part_count)];
+      while (part.next.load(std::memory_order_relaxed) < part.end) {
+        const std::int64_t chunk = part.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= part.end) break;
         function(context, chunk);
         if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
           finished.store(1, std::memory_order_release);

@@ -14,7 +14,8 @@ enum class Products {
 /// For all later products of the process. A BLAS that was built for an older CPU than this one is named on
 /// standard error, once.
 void set_products(Products products);
-/// What was set, else `blas` where the environment variable HEED_PRODUCTS is "blas", else `own`.
+/// What was set, else what the environment variable HEED_PRODUCTS says, else `own`.
+/// Throws    ValueError (HEED_PRODUCTS is neither empty nor "own" nor "blas"), as does the first product.
 Products products();
 
 }  // namespace heed

@@ -5,6 +5,9 @@
 #include <limits>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include <heed/core/error.h>
 #include <heed/ops/kernels/gemm.h>
 #include <heed/ops/kernels/gemm_blas.h>
 #include <heed/ops/kernels/gemm_packed.h>
@@ -14,8 +17,13 @@ namespace {
 
 std::atomic<bool>& asked_for_blas() {
   static std::atomic<bool> asked = [] {
-    const char* wish = std::getenv("HEED_PRODUCTS");
-    const bool blas = wish != nullptr && std::string_view(wish) == "blas";
+    const char* const set = std::getenv("HEED_PRODUCTS");
+    const std::string_view wish(set == nullptr ? "" : set);
+    const bool blas = wish == "blas";
+    if (!blas && wish != "own" && !wish.empty()) {
+      fail<ValueError>("HEED_PRODUCTS", "nobody of this name multiplies", fmt::format("it is '{}'", wish),
+                       "blas or own");
+    }
     if (blas) warn_of_old_blas_core();
     return blas;
   }();
@@ -38,20 +46,6 @@ void ask_for_blas(bool wanted) {
 }
 
 bool blas_is_asked_for() { return asked_for_blas().load(std::memory_order_relaxed); }
-
-template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta, T* c,
-          std::int64_t ldc) {
-  if (m == 0 || n == 0) return;
-  if (k > 0 && products_use_blas()) return gemm_blas(m, n, k, a, b, beta, c, ldc);
-  if (beta != 1 && (beta != 0 || k == 0)) {
-    for (std::int64_t i = 0; i < m; ++i) {
-      T* row = c + i * ldc;
-      std::transform(row, row + n, row, [&](T v) { return beta == T(0) ? T(0) : beta * v; });
-    }
-  }
-  if (k > 0) gemm_packed(m, n, k, a, b, beta != 0, c, ldc);
-}
 
 GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
   // A part reads its rows of A and packs its columns of B, which others do again: so it must be large.
@@ -81,6 +75,24 @@ GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k, int threads
   }
   return best;
 }
+
+namespace {
+
+template <class T>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta, T* c,
+          std::int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  if (k > 0 && products_use_blas()) return gemm_blas(m, n, k, a, b, beta, c, ldc);
+  if (beta != 1 && (beta != 0 || k == 0)) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      T* row = c + i * ldc;
+      std::transform(row, row + n, row, [&](T v) { return beta == T(0) ? T(0) : beta * v; });
+    }
+  }
+  if (k > 0) gemm_packed(m, n, k, a, b, beta != 0, c, ldc);
+}
+
+}  // namespace
 
 template <class T>
 void gemm_part(const GemmParts& parts, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,

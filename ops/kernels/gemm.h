@@ -15,16 +15,10 @@ struct Matrix {
 /// Whether products go to BLAS: where a program asked for it, and on targets below AVX2. BLAS takes
 /// factors of which one step is 1.
 bool products_use_blas();
-/// What the program asked for last, else the environment variable HEED_PRODUCTS, "blas" or not.
+/// What the program asked for last, else what the environment variable HEED_PRODUCTS says, "blas" or "own".
+/// ValueError if it says something else.
 void ask_for_blas(bool wanted);
 bool blas_is_asked_for();
-
-/// C = A B + beta C for C [m, n] with rows `ldc` apart, A [m, k], B [k, n]. With k = 0 and beta = 0, C
-/// is zeros. Serial. Without BLAS every element is one chain of fused additions over ascending k: its
-/// bits depend on its row of A, its column of B and the dtype alone.
-template <class T>
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const T> a, Matrix<const T> b, T beta, T* c,
-          std::int64_t ldc);
 
 /// Into how many parts of rows and columns a product of this shape is cut so that threads can share it. Parts
 /// change no bits of heed's own products; those of BLAS depend on the shape alone.
@@ -35,7 +29,9 @@ struct GemmParts {
 };
 GemmParts gemm_parts(std::int64_t m, std::int64_t n, std::int64_t k, int threads);
 
-/// Part number `index` of `gemm`.
+/// Part number `index` of C = A B + beta C for C [m, n] with rows `ldc` apart, A [m, k], B [k, n]. With k = 0
+/// and beta = 0, C is zeros. Serial. Without BLAS every element is one chain of fused additions over
+/// ascending k: its bits depend on its row of A, its column of B and the dtype alone.
 template <class T>
 void gemm_part(const GemmParts& parts, std::int64_t index, std::int64_t m, std::int64_t n, std::int64_t k,
                Matrix<const T> a, Matrix<const T> b, T beta, T* c, std::int64_t ldc);

@@ -124,24 +124,26 @@ BlasFactor blas_factor(const Matrix<const T>& x, std::int64_t rows, std::int64_t
   return {CblasTrans, to_blas_int(columns == 1 ? rows : x.column_step)};
 }
 
+template <class T, class Function>
+void multiply(Function blas, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix<const T>& a,
+              const Matrix<const T>& b, T beta, T* c, std::int64_t ldc) {
+  const BlasFactor fa = blas_factor(a, m, k), fb = blas_factor(b, k, n);
+  const int rows = to_blas_int(m), columns = to_blas_int(n), steps = to_blas_int(k), ld = to_blas_int(ldc);
+  const SerialBlas serial;
+  blas(CblasRowMajor, fa.order, fb.order, rows, columns, steps, T(1), a.data, fa.leading, b.data, fb.leading,
+       beta, c, ld);
+}
+
 }  // namespace
 
 void gemm_blas(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const float> a, Matrix<const float> b,
                float beta, float* c, std::int64_t ldc) {
-  const BlasFactor fa = blas_factor(a, m, k), fb = blas_factor(b, k, n);
-  const int rows = to_blas_int(m), columns = to_blas_int(n), steps = to_blas_int(k), ld = to_blas_int(ldc);
-  const SerialBlas serial;
-  cblas_sgemm(CblasRowMajor, fa.order, fb.order, rows, columns, steps, 1.0f, a.data, fa.leading, b.data,
-              fb.leading, beta, c, ld);
+  multiply(cblas_sgemm, m, n, k, a, b, beta, c, ldc);
 }
 
 void gemm_blas(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<const double> a, Matrix<const double> b,
                double beta, double* c, std::int64_t ldc) {
-  const BlasFactor fa = blas_factor(a, m, k), fb = blas_factor(b, k, n);
-  const int rows = to_blas_int(m), columns = to_blas_int(n), steps = to_blas_int(k), ld = to_blas_int(ldc);
-  const SerialBlas serial;
-  cblas_dgemm(CblasRowMajor, fa.order, fb.order, rows, columns, steps, 1.0, a.data, fa.leading, b.data,
-              fb.leading, beta, c, ld);
+  multiply(cblas_dgemm, m, n, k, a, b, beta, c, ldc);
 }
 
 void warn_of_old_blas_core() {

@@ -5,6 +5,7 @@
 
 #include <heed/core/error.h>
 #include <heed/core/factory.h>
+#include <heed/ops/cast.h>
 #include <heed/optim/adamw.h>
 #include <heed/optim/recipe.h>
 #include <heed/optim/sgd.h>
@@ -100,4 +101,39 @@ TEST_CASE("every optimizer by name takes the settings it knows") {
         after_two_steps(adamw, a));
   CHECK_THROWS_WITH(optim::make_optimizer("adamv", {{"w", a}}, {}),
                     Contains("'adamv'") && Contains("adadelta"));
+}
+
+namespace {
+
+bool subnormal_in(const Tensor& x) {
+  for (const double v : heed::cast(x, heed::DType::f64).to_vector<double>()) {
+    if (std::fpclassify(static_cast<float>(v)) == FP_SUBNORMAL) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("no optimizer leaves subnormal numbers in f32 weights and state", "[fault-21]") {
+  for (const std::string& name : optim::optimizer_names()) {
+    for (const double weight_decay :
+         {0.0, 50.0}) {  // moments decay by 0.9 a step, or weights by about a half
+      CAPTURE(name, weight_decay);
+      Tensor w = heed::full({3, 5}, 1.0, heed::DType::f32).set_requires_grad();
+      const auto optimizer = optim::make_optimizer(
+          name, {{"w", w}}, {.lr = 0.01, .weight_decay = weight_decay, .beta2 = 0.9, .momentum = 0.9});
+      w.set_grad(heed::full({3, 5}, 1e-3, heed::DType::f32));
+      optimizer->step();
+      w.set_grad(heed::full({3, 5}, 0.0, heed::DType::f32));
+      for (int step = 0; step < 2000; ++step) {
+        optimizer->step();
+        // A state that decays passes the subnormal numbers within some ten steps, or stays there for ever.
+        if (step % 5 == 0) CHECK_FALSE(subnormal_in(w));
+      }
+      for (const auto& [path, state] : optimizer->state_dict()) {
+        INFO(path);
+        if (state.dtype() == heed::DType::f32) CHECK_FALSE(subnormal_in(state));
+      }
+    }
+  }
 }

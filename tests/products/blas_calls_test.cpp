@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <heed/core/backward.h>
+#include <heed/core/error.h>
 #include <heed/core/factory.h>
 #include <heed/core/random.h>
 #include <heed/nn/causal_lm.h>
@@ -86,4 +87,14 @@ TEST_CASE("a program that asks for BLAS gets it for every product", "[products]"
   multiply_in_all_ways();
   CHECK(calls > 10);
   set_products(former);
+}
+
+// Run with HEED_PRODUCTS=bals; see tests/CMakeLists.txt.
+TEST_CASE("a misspelt HEED_PRODUCTS is said, and nothing is multiplied", "[.misspelt]") {
+  using Catch::Matchers::Message;
+  const Tensor x = ones({2, 2});
+  const std::string message =
+      "HEED_PRODUCTS: nobody of this name multiplies, it is 'bals'; expected blas or own";
+  CHECK_THROWS_MATCHES(products(), ValueError, Message(message));
+  CHECK_THROWS_MATCHES(matmul(x, x), ValueError, Message(message));
 }
