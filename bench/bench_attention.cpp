@@ -1,6 +1,6 @@
 // Causal attention in GFLOP/s, counting only the pairs that the mask allows (about half): 2·B·H·T²·D
 // operations forward and 2.5 times that backward. Also as a share of the peak rate of fused multiply-adds
-// of the threads used, measured just before. The textbook form is measured in the same program.
+// of the threads used, measured between the rounds. The textbook form is measured in the same program.
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -40,25 +40,37 @@ Operands operands(std::int64_t time, bool grad, std::int64_t kv_heads = heads) {
   return {make(heads), make(kv_heads), make(kv_heads), randn({batch, heads, time, head_size}, generator)};
 }
 
+// After a round of the work, outside of its time.
+void ask(bench::PeakBeside& peak, benchmark::State& state) {
+  if (!peak.due()) return;
+  state.PauseTiming();
+  peak.round();
+  state.ResumeTiming();
+}
+
 // `open`: number of pairs of one head that the mask allows; each counts for two products of 2·D operations.
-void report(benchmark::State& state, const Tensor& q, double open, double factor, double peak) {
+void report(benchmark::State& state, const Tensor& q, double open, double factor,
+            const bench::PeakBeside& peak) {
   const double flop = 4.0 * static_cast<double>(q.size(0) * q.size(1) * q.size(3)) * open * factor;
   const double total = static_cast<double>(state.iterations()) * flop * 1e-9;
   state.counters["GFLOP/s"] = benchmark::Counter(total, benchmark::Counter::kIsRate);
-  state.counters["of_peak"] = benchmark::Counter(total / (peak * num_threads()), benchmark::Counter::kIsRate);
+  state.counters["of_peak"] =
+      benchmark::Counter(total / (peak.gflops() * num_threads()), benchmark::Counter::kIsRate);
+  state.counters["peak"] = peak.gflops();
 }
 
-double half(std::int64_t time) { return static_cast<double>(time) * static_cast<double>(time) / 2; }
+double half(std::int64_t time) { return static_cast<double>(time) * static_cast<double>(time + 1) / 2; }
 
 void run(benchmark::State& state, const AttentionOptions& options, bool both, std::int64_t kv_heads,
          double open) {
-  const double peak = bench::fma_peak();
+  bench::PeakBeside peak;
   const Operands x = operands(state.range(0), both, kv_heads);
   const std::vector<Tensor> inputs{x.q, x.k, x.v};
   for (auto _ : state) {
     const Tensor y = attention(x.q, x.k, x.v, options).output;
     if (both) benchmark::DoNotOptimize(grad(std::span(&y, 1), inputs, {.grad_outputs = {x.cotangent}}));
     benchmark::DoNotOptimize(y);
+    ask(peak, state);
   }
   report(state, x.q, open, both ? 3.5 : 1, peak);
 }
@@ -70,10 +82,13 @@ void causal(benchmark::State& state, bool both) {
 
 void textbook(benchmark::State& state) {
   set_num_threads(static_cast<int>(state.range(1)));
-  const double peak = bench::fma_peak();
+  bench::PeakBeside peak;
   const Operands x = operands(state.range(0), false);
   const Tensor open = AttentionMask::causal().open_pairs({1, 1, state.range(0), state.range(0)});
-  for (auto _ : state) benchmark::DoNotOptimize(scaled_dot_product_attention(x.q, x.k, x.v, open).output);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(scaled_dot_product_attention(x.q, x.k, x.v, open).output);
+    ask(peak, state);
+  }
   report(state, x.q, half(state.range(0)), 1, peak);
 }
 

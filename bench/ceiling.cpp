@@ -54,9 +54,10 @@ float run_scalar() {
   return sum;
 }
 
-}  // namespace
+using Clock = std::chrono::steady_clock;
 
-double fma_peak() {
+// The best rate of a loop in registers within this time.
+double best_rate(std::chrono::microseconds time) {
   float (*run)() = run_scalar;
   int lanes = 1;
 #if defined(__x86_64__)
@@ -68,19 +69,36 @@ double fma_peak() {
     lanes = 8;
   }
 #endif
-  using Clock = std::chrono::steady_clock;
   double best = 0;
   volatile float sink = 0;
   const auto start = Clock::now();
-  while (Clock::now() - start < std::chrono::milliseconds(50)) {
+  while (Clock::now() - start < time) {
     const auto before = Clock::now();
     sink = run();
     const double seconds = std::chrono::duration<double>(Clock::now() - before).count();
-    const double rate = 2.0 * chains * lanes * static_cast<double>(rounds) / seconds * 1e-9;
-    if (rate > best) best = rate;
+    best = std::max(best, 2.0 * chains * lanes * static_cast<double>(rounds) / seconds * 1e-9);
   }
   static_cast<void>(sink);
   return best;
+}
+
+}  // namespace
+
+double fma_peak() { return best_rate(std::chrono::milliseconds(50)); }
+
+bool PeakBeside::due() const { return Clock::now() - last_ >= std::chrono::milliseconds(2); }
+
+void PeakBeside::round() {
+  if (!due()) return;
+  rates_.push_back(best_rate(std::chrono::microseconds(60)));
+  last_ = Clock::now();
+}
+
+double PeakBeside::gflops() const {
+  std::vector<double> sorted = rates_;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  if (middle != sorted.end()) std::nth_element(sorted.begin(), middle, sorted.end());
+  return sorted.empty() ? 0 : *middle;
 }
 
 double read_rate(const float* from, std::size_t count) {

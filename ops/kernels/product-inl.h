@@ -8,6 +8,8 @@
 #endif
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include <hwy/highway.h>
 
@@ -34,6 +36,20 @@ HWY_INLINE void fetch_ahead(const T* from, std::int64_t offset) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));  // NOLINT(performance-no-int-to-ptr)
 }
 
+// Of a lambda in a kernel that must not become a call.
+#undef HEED_INLINE_LAMBDA
+#define HEED_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
+// Calls body(0), …, body(n − 1) with constants. Arrays of vectors that are indexed by them alone stay in
+// registers; in a loop the compiler takes them through memory.
+template <int n, class Body>
+HWY_INLINE void unrolled(Body&& body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) HEED_INLINE_LAMBDA {
+    (body(std::integral_constant<int, i>()), ...);
+  }
+  (std::make_integer_sequence<int, n>());
+}
+
 // A Kind says how a product reads its first factor: a(i, p) = transposed ? a[p·lda + i] : a[i·lda + p].
 // It gives the row strides of b and c where they are constants, which saves registers; where it gives 0
 // the arguments `ldb` and `ldc` have them. With `streams`, b and c are far away and are fetched ahead.
@@ -50,29 +66,30 @@ HWY_INLINE void product_rows(Kind, T* HWY_RESTRICT c, std::int64_t ldc, const T*
   constexpr int ahead = 8;  // rows of b
   if constexpr (Kind::b_stride > 0) ldb = Kind::b_stride;
   if constexpr (Kind::c_stride > 0) ldc = Kind::c_stride;
-  hn::Vec<decltype(d)> sum[R][V];
-  for (int i = 0; i < R; ++i) {
-    for (int v = 0; v < V; ++v) {
+  using Vector = hn::Vec<decltype(d)>;
+  Vector sum[R][V];
+  unrolled<R>([&](auto i) HEED_INLINE_LAMBDA {
+    unrolled<V>([&](auto v) HEED_INLINE_LAMBDA {
       sum[i][v] = add ? hn::LoadU(d, c + i * ldc + v * n) : hn::Zero(d);
       if constexpr (Kind::streams) fetch_ahead(c + i * ldc, (V + v) * n);
-    }
-  }
+    });
+  });
   for (std::int64_t p = 0; p < k; ++p) {
-    hn::Vec<decltype(d)> y[V];
-    for (int v = 0; v < V; ++v) {
+    Vector y[V];
+    unrolled<V>([&](auto v) HEED_INLINE_LAMBDA {
       y[v] = hn::LoadU(d, b + v * n);
       if constexpr (Kind::streams) fetch_ahead(b, ahead * ldb + v * n);
-    }
-    for (int i = 0; i < R; ++i) {
+    });
+    unrolled<R>([&](auto i) HEED_INLINE_LAMBDA {
       const auto x = hn::Set(d, Kind::transposed ? a[i] : a[i * lda]);
-      for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
-    }
+      unrolled<V>([&](auto v) HEED_INLINE_LAMBDA { sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]); });
+    });
     b += ldb;
     a += Kind::transposed ? lda : 1;
   }
-  for (int i = 0; i < R; ++i) {
-    for (int v = 0; v < V; ++v) hn::StoreU(sum[i][v], d, c + i * ldc + v * n);
-  }
+  unrolled<R>([&](auto i) HEED_INLINE_LAMBDA {
+    unrolled<V>([&](auto v) HEED_INLINE_LAMBDA { hn::StoreU(sum[i][v], d, c + i * ldc + v * n); });
+  });
 }
 
 // The same for up to R rows.

@@ -38,15 +38,15 @@ struct BackwardScratch {
   BackwardScratch(const AttentionHead<T>& h, T* memory)
       : width(padded<T>(h.size)), value_width(padded<T>(h.value_size)) {
     const auto take = [&](std::int64_t n) { return std::exchange(memory, memory + n); };
-    q_transposed = take(h.size * block);
-    d_output_transposed = take(h.value_size * block);
+    q_transposed = take(h.size * stride<T>);
+    d_output_transposed = take(h.value_size * stride<T>);
     q_rows = take(width * block);
     d_output_rows = take(value_width * block);
-    dq_transposed = take(h.size * block);
-    s = take(block * block);
-    dp = take(block * block);
-    d_logits = take(block * block);
-    slope_of_cap = take(block * block);
+    dq_transposed = take(h.size * stride<T>);
+    s = take(block * stride<T>);
+    dp = take(block * stride<T>);
+    d_logits = take(block * stride<T>);
+    slope_of_cap = take(block * stride<T>);
   }
 };
 
@@ -81,8 +81,8 @@ HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T
                              const AttentionCotangents<T>& cotangents, const BackwardScratch<T>& w,
                              RowConstants<T>& r) {
   const AttentionHead<T>& h = b.head;
-  std::fill_n(w.q_transposed, h.size * block, T(0));
-  std::fill_n(w.d_output_transposed, h.value_size * block, T(0));
+  std::fill_n(w.q_transposed, h.size * stride<T>, T(0));
+  std::fill_n(w.d_output_transposed, h.value_size * stride<T>, T(0));
   std::fill_n(w.q_rows, w.width * block, T(0));
   std::fill_n(w.d_output_rows, w.value_width * block, T(0));
   for (std::int64_t i = 0; i < block; ++i) {
@@ -96,14 +96,14 @@ HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T
     for (std::int64_t c = 0; c < h.size; ++c) w.q_rows[i * w.width + c] = h.q[q][c] * h.scale;
     std::copy_n(cotangents.output[q], h.value_size, w.d_output_rows + i * w.value_width);
   }
-  transpose(w.q_transposed, block, w.q_rows, w.width, block, h.size, T(1));
-  transpose(w.d_output_transposed, block, w.d_output_rows, w.value_width, block, h.value_size, T(1));
+  transpose(w.q_transposed, stride<T>, w.q_rows, w.width, block, h.size, T(1));
+  transpose(w.d_output_transposed, stride<T>, w.d_output_rows, w.value_width, block, h.value_size, T(1));
 }
 
 // Zeros in the rows of these keys of a tile, for the queries of a panel.
 template <class T>
 HWY_INLINE void clear_keys(T* tile, std::int64_t begin, std::int64_t end, std::int64_t lane) {
-  for (std::int64_t j = begin; j < end; ++j) std::fill_n(tile + j * block + lane, Panel<T>::lanes, T(0));
+  for (std::int64_t j = begin; j < end; ++j) std::fill_n(tile + j * stride<T> + lane, Panel<T>::lanes, T(0));
 }
 
 // Notes `key` as the dominant key of the query of each lane that is set.
@@ -146,7 +146,7 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, 
                                   hn::Set(d, -std::numeric_limits<T>::infinity()), hn::Set(d, share_end<T>));
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
-      const std::int64_t pair = j * block + at;
+      const std::int64_t pair = j * stride<T> + at;
       const auto x = hn::Sub(hn::LoadU(d, w.s + pair), shift);
       auto p = hn::Mul(seeks_dominant ? exp_or_zero(d, hn::Max(x, low)) : exp_share(d, x), factor);
       if constexpr (masked.value) p = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), p);
@@ -208,7 +208,7 @@ HWY_INLINE void write_logits(const QueryBlock<T>& b, const Tile& tile, const Til
                              const T* d_logits, Rows<T> to) {
   if (panel.lane >= b.count) return;
   transpose(to[b.first + panel.lane] + tile.key + panel.begin, to.stride,
-            d_logits + panel.begin * block + panel.lane, block, panel.keys(),
+            d_logits + panel.begin * stride<T> + panel.lane, stride<T>, panel.keys(),
             std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane), T(1));
 }
 
@@ -228,8 +228,8 @@ HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const
     }
     const auto add = [&](const Rows<T>& to, std::int64_t width, const T* weights, const T* rows) {
       for (std::int64_t c = 0; c < width; c += Panel<T>::lanes) {
-        product(ByRowsOfAnyStride(), n, to[tile.key + j] + c, width, weights + j * block + begin, block,
-                rows + begin * width + c, width, end - begin, true);
+        product(ByRowsOfAnyStride(), n, to[tile.key + j] + c, width, weights + j * stride<T> + begin,
+                stride<T>, rows + begin * width + c, width, end - begin, true);
       }
     };
     if (g.dv.data != nullptr) add(g.dv, w.value_width, w.s, w.d_output_rows);
@@ -283,7 +283,7 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
   RowConstants<T> r;
   Dominant<T> dominant;
   load_queries(b, rows, cotangents, w, r);
-  std::fill_n(w.dq_transposed, h.size * block, T(0));
+  std::fill_n(w.dq_transposed, h.size * stride<T>, T(0));
 
   Tile tile;
   TilePanel panel;
@@ -295,21 +295,21 @@ HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const
         clear_keys(w.dp, 0, tile.keys, lane);
         continue;
       }
-      const std::int64_t at = panel.begin * block + lane;
+      const std::int64_t at = panel.begin * stride<T> + lane;
       tile_logits<T>(b, tile, panel, w.q_transposed, w.s, h.softcap > 0 ? w.slope_of_cap : nullptr);
-      product(ByRows(), panel.keys(), w.dp + at, block, h.v[key + panel.begin], h.v.stride,
-              w.d_output_transposed + lane, block, h.value_size, false);
+      product(ByRows<T>(), panel.keys(), w.dp + at, stride<T>, h.v[key + panel.begin], h.v.stride,
+              w.d_output_transposed + lane, stride<T>, h.value_size, false);
       softmax_vjp(b, tile, panel, w, r, needs_logits, dominant);
       if (needs_logits) write_logits(b, tile, panel, w.d_logits, g.logits);
       if (g.dq.data != nullptr) {
-        product(ByColumns(), h.size, w.dq_transposed + lane, block, h.k[key + panel.begin], h.k.stride,
-                w.dp + at, block, panel.keys(), true);
+        product(ByColumns<T>(), h.size, w.dq_transposed + lane, stride<T>, h.k[key + panel.begin], h.k.stride,
+                w.dp + at, stride<T>, panel.keys(), true);
       }
     }
     add_to_keys(tile, w, g);
   }
   if (g.dq.data != nullptr) {
-    transpose(g.dq[first], g.dq.stride, w.dq_transposed, block, h.size, b.count, h.scale);
+    transpose(g.dq[first], g.dq.stride, w.dq_transposed, stride<T>, h.size, b.count, h.scale);
   }
   add_dominant(b, w, r, dominant, g);
 }
@@ -335,7 +335,8 @@ namespace heed::kernels {
 std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_size) {
   constexpr std::int64_t most_lanes = 64;  // of a panel, on any target
   const std::int64_t width = size + most_lanes, value_width = value_size + most_lanes;
-  return attention_block * (2 * size + value_size + width + value_width + 4 * attention_block);
+  return attention_stride<float> * (2 * size + value_size + 4 * attention_block) +
+         attention_block * (width + value_width);
 }
 
 #define HEED_EXPORT_ATTENTION_BACKWARD(T, S)                                                        \

@@ -31,7 +31,7 @@ struct RunningSoftmax {
     std::fill_n(sum, block, T(0));
     std::fill_n(moment, block, T(0));
     std::fill_n(nonfinite, block, T(0));
-    std::fill_n(output, value_size * block, T(0));
+    std::fill_n(output, value_size * stride<T>, T(0));
   }
 };
 
@@ -48,13 +48,13 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T>> close_and_find_max(T* s, const TilePanel&
   auto nonfinite = hn::LoadU(d, softmax.nonfinite + at);
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
-      auto x = hn::LoadU(d, s + j * block + at);
+      auto x = hn::LoadU(d, s + j * stride<T> + at);
       auto open = x;
       if constexpr (masked.value) {
         const auto mask = lane_mask(d, panel.lanes[j], vector);
         open = hn::IfThenElseZero(mask, x);
         x = hn::IfThenElse(mask, x, closed);
-        hn::StoreU(x, d, s + j * block + at);
+        hn::StoreU(x, d, s + j * stride<T> + at);
       }
       max = hn::Max(max, x);
       nonfinite = hn::MulAdd(open, hn::Zero(d), nonfinite);
@@ -78,7 +78,7 @@ HWY_INLINE void rescale_sums(D d, hn::Vec<D> former, hn::Vec<D> shift, std::int6
   }
   hn::StoreU(hn::Mul(sum, factor), d, softmax.sum + at);
   for (std::int64_t c = 0; c < value_size; ++c) {
-    T* x = softmax.output + c * block + at;
+    T* x = softmax.output + c * stride<T> + at;
     hn::StoreU(hn::Mul(hn::LoadU(d, x), factor), d, x);
   }
 }
@@ -91,7 +91,7 @@ HWY_INLINE void exp_and_add(D d, hn::Vec<D> shift, T* s, const TilePanel& panel,
   auto moment = with_moment ? hn::LoadU(d, softmax.moment + at) : hn::Zero(d);
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (std::int64_t j = begin; j < end; ++j) {
-      const auto x = hn::Sub(hn::LoadU(d, s + j * block + at), shift);
+      const auto x = hn::Sub(hn::LoadU(d, s + j * stride<T> + at), shift);
       auto e = exp_share(d, x);
       auto term = hn::Mul(e, x);
       if constexpr (masked.value) {  // closed pairs are −inf, where exp_share is not 0
@@ -99,7 +99,7 @@ HWY_INLINE void exp_and_add(D d, hn::Vec<D> shift, T* s, const TilePanel& panel,
         e = hn::IfThenElseZero(open, e);
         term = hn::IfThenElseZero(open, term);
       }
-      hn::StoreU(e, d, s + j * block + at);
+      hn::StoreU(e, d, s + j * stride<T> + at);
       sum = hn::Add(sum, e);
       if (with_moment) moment = hn::Add(moment, term);
     }
@@ -136,7 +136,7 @@ HWY_INLINE void drop_weights(const QueryBlock<T>& b, const Tile& tile, const Til
   b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
   for (std::int64_t j = panel.begin; j < panel.end; ++j) {
     for (int v = 0; v < Panel<T>::vectors; ++v) {
-      T* x = s + j * block + panel.lane + v * Panel<T>::vector;
+      T* x = s + j * stride<T> + panel.lane + v * Panel<T>::vector;
       hn::StoreU(hn::IfThenElseZero(lane_mask(d, kept[j], v), hn::LoadU(d, x)), d, x);
     }
   }
@@ -184,13 +184,14 @@ HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>&
   for (std::int64_t c = 0; c < b.head.value_size; c += strip) {
     const std::int64_t n = std::min(strip, b.head.value_size - c);
     for (std::int64_t r = 0; r < n; ++r) {
-      T* values = softmax.output + (c + r) * block;
+      T* values = softmax.output + (c + r) * stride<T>;
       for (std::int64_t i = 0; i < block; ++i) {
         values[i] *= i < b.count ? factor[i] : T(0);
         softmax.nonfinite[i] += values[i] * T(0);
       }
     }
-    transpose(output[b.first] + c, output.stride, softmax.output + c * block, block, n, b.count, T(1));
+    transpose(output[b.first] + c, output.stride, softmax.output + c * stride<T>, stride<T>, n, b.count,
+              T(1));
   }
   std::uint64_t nonfinite = 0;
   for (std::int64_t i = 0; i < b.count; ++i) {
@@ -222,8 +223,8 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
                                     const AttentionRows<T>& rows, T* scratch) {
   const QueryBlock<T> b(h, first, 0);
   T* q_transposed = scratch;
-  T* s = q_transposed + h.size * block;
-  RunningSoftmax<T> softmax(s + block * block, h.value_size);
+  T* s = q_transposed + h.size * stride<T>;
+  RunningSoftmax<T> softmax(s + block * stride<T>, h.value_size);
   transpose_queries(b, q_transposed);
 
   Tile tile;
@@ -239,8 +240,8 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
         update_running_softmax<false>(s, panel, h.value_size, softmax);
       }
       if (h.keep.data != nullptr) drop_weights(b, tile, panel, s);
-      product(ByColumns(), h.value_size, softmax.output + lane, block, h.v[key + panel.begin], h.v.stride,
-              s + panel.begin * block + lane, block, panel.keys(), true);
+      product(ByColumns<T>(), h.value_size, softmax.output + lane, stride<T>, h.v[key + panel.begin],
+              h.v.stride, s + panel.begin * stride<T> + lane, stride<T>, panel.keys(), true);
     }
   }
   finish_rows(b, softmax, rows);
@@ -255,7 +256,7 @@ HWY_INLINE void weights_of_panel(const TilePanel& panel, const T* shift, const T
   for (std::int64_t j = panel.begin; j < panel.end; ++j) {
     for (int v = 0; v < Panel<T>::vectors; ++v) {
       const std::int64_t at = panel.lane + v * Panel<T>::vector;
-      T* x = s + j * block + at;
+      T* x = s + j * stride<T> + at;
       const auto e = exp_share(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
       const auto p = hn::Mul(e, hn::LoadU(d, factor + at));
       hn::StoreU(full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
@@ -269,7 +270,7 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
                            Rows<T> weights, T* scratch) {
   const QueryBlock<T> b(h, first, 0);
   T* q_transposed = scratch;
-  T* s = q_transposed + h.size * block;
+  T* s = q_transposed + h.size * stride<T>;
   transpose_queries(b, q_transposed);
   T shift[block], factor[block];
   for (std::int64_t i = 0; i < block; ++i) {
@@ -287,8 +288,8 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
       if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) continue;
       tile_logits<T>(b, tile, panel, q_transposed, s, nullptr);
       weights_of_panel(panel, shift, factor, s);
-      transpose(weights[first + lane] + key + panel.begin, weights.stride, s + panel.begin * block + lane,
-                block, panel.keys(), std::min<std::int64_t>(Panel<T>::lanes, b.count - lane), T(1));
+      transpose(weights[first + lane] + key + panel.begin, weights.stride, s + panel.begin * stride<T> + lane,
+                stride<T>, panel.keys(), std::min<std::int64_t>(Panel<T>::lanes, b.count - lane), T(1));
     }
   }
 }
@@ -314,7 +315,7 @@ HWY_AFTER_NAMESPACE();
 namespace heed::kernels {
 
 std::int64_t attention_forward_scratch(std::int64_t size, std::int64_t value_size) {
-  return attention_block * (size + attention_block + value_size);
+  return attention_stride<float> * (size + attention_block + value_size);
 }
 
 #define HEED_EXPORT_ATTENTION_FORWARD(T, S)                                                              \

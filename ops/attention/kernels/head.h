@@ -8,6 +8,11 @@ namespace heed::kernels {
 /// nothing but the shape.
 inline constexpr std::int64_t attention_block = 64;
 
+/// The elements from one row of a tile to the next: 64 queries, and a line of the cache more. With a power of
+/// two, rows that lie below each other would share a few sets of the cache and push each other out.
+template <class T>
+inline constexpr std::int64_t attention_stride = attention_block + static_cast<std::int64_t>(64 / sizeof(T));
+
 /// Row i of a matrix starts at data + i · stride, and its elements are contiguous. Null data: absent.
 template <class T>
 struct Rows {

@@ -26,12 +26,14 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // How the products of tiles read their first factor; see product-inl.h.
+template <class T>
 struct ByRows {
-  static constexpr std::int64_t b_stride = block, c_stride = block;
+  static constexpr std::int64_t b_stride = stride<T>, c_stride = stride<T>;
   static constexpr bool transposed = false, streams = false;
 };
+template <class T>
 struct ByColumns {
-  static constexpr std::int64_t b_stride = block, c_stride = block;
+  static constexpr std::int64_t b_stride = stride<T>, c_stride = stride<T>;
   static constexpr bool transposed = true, streams = false;
 };
 struct ByRowsOfAnyStride {
@@ -43,8 +45,8 @@ struct ByRowsOfAnyStride {
 template <class T>
 HWY_INLINE void transpose_queries(const QueryBlock<T>& b, T* q_transposed) {
   const AttentionHead<T>& h = b.head;
-  std::fill_n(q_transposed, h.size * block, T(0));
-  transpose(q_transposed, block, h.q[b.first], h.q.stride, b.count, h.size, h.scale);
+  std::fill_n(q_transposed, h.size * stride<T>, T(0));
+  transpose(q_transposed, stride<T>, h.q[b.first], h.q.stride, b.count, h.size, h.scale);
 }
 
 // s ← cap · tanh(s / cap) on n keys of a panel. `slope`, a tile if given, receives the derivative.
@@ -54,10 +56,10 @@ HWY_INLINE void apply_softcap(T cap, T* s, std::int64_t n, T* slope) {
   const auto factor = hn::Set(d, cap), inverse = hn::Set(d, T(1) / cap), one = hn::Set(d, T(1));
   for (std::int64_t j = 0; j < n; ++j) {
     for (int v = 0; v < Panel<T>::lanes; v += Panel<T>::vector) {
-      T* x = s + j * block + v;
+      T* x = s + j * stride<T> + v;
       const auto t = hn::Tanh(d, hn::Mul(hn::LoadU(d, x), inverse));
       hn::StoreU(hn::Mul(t, factor), d, x);
-      if (slope != nullptr) hn::StoreU(hn::NegMulAdd(t, t, one), d, slope + j * block + v);
+      if (slope != nullptr) hn::StoreU(hn::NegMulAdd(t, t, one), d, slope + j * stride<T> + v);
     }
   }
 }
@@ -70,7 +72,7 @@ HWY_INLINE void subtract_distances(T slope_of_head, double position, std::int64_
   for (int v = 0; v < Panel<T>::lanes; v += Panel<T>::vector) {
     const auto positions = hn::Iota(d, static_cast<T>(position + v));
     for (std::int64_t j = 0; j < n; ++j) {
-      T* x = s + j * block + v;
+      T* x = s + j * stride<T> + v;
       const auto distance = hn::Abs(hn::Sub(positions, hn::Set(d, static_cast<T>(key + j))));
       hn::StoreU(hn::NegMulAdd(slope, distance, hn::LoadU(d, x)), d, x);
     }
@@ -84,15 +86,15 @@ HWY_INLINE void tile_logits(const QueryBlock<T>& b, const Tile& tile, const Tile
                             const T* q_transposed, T* s, T* slope_of_cap) {
   const AttentionHead<T>& h = b.head;
   const std::int64_t key = tile.key + panel.begin, query = b.first + panel.lane;
-  const std::int64_t at = panel.begin * block + panel.lane;
-  product(ByRows(), panel.keys(), s + at, block, h.k[key], h.k.stride, q_transposed + panel.lane, block,
-          h.size, false);
+  const std::int64_t at = panel.begin * stride<T> + panel.lane;
+  product(ByRows<T>(), panel.keys(), s + at, stride<T>, h.k[key], h.k.stride, q_transposed + panel.lane,
+          stride<T>, h.size, false);
   if (h.softcap > 0) {
     apply_softcap(h.softcap, s + at, panel.keys(), slope_of_cap == nullptr ? nullptr : slope_of_cap + at);
   }
   if (h.bias.data != nullptr) {
     const std::int64_t queries = std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane);
-    transpose<true>(s + at, block, h.bias[query] + key, h.bias.stride, queries, panel.keys(), T(1));
+    transpose<true>(s + at, stride<T>, h.bias[query] + key, h.bias.stride, queries, panel.keys(), T(1));
   }
   if (h.slope != 0) subtract_distances(h.slope, h.position(query), key, s + at, panel.keys());
 }

@@ -27,6 +27,8 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr std::int64_t block = attention_block;
+template <class T>
+inline constexpr std::int64_t stride = attention_stride<T>;
 
 // A word whose bits 0 … count−1 are set.
 inline std::uint64_t low_bits(std::int64_t count) {
