@@ -75,6 +75,17 @@ HWY_INLINE hn::Vec<D> load_or(D d, const T* from, std::size_t count, T fill) {
   return hn::IfThenElse(hn::FirstN(d, count), load_some(d, from, count), hn::Set(d, fill));
 }
 
+// Σ a b
+template <class T>
+HWY_INLINE T dot_row_of(const T* a, const T* b, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  auto total = hn::Zero(d);
+  for_lanes(d, n, [&](std::int64_t i, std::size_t count) HWY_ATTR {
+    total = hn::MulAdd(load(d, a + i, count), load(d, b + i, count), total);
+  });
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
 template <class D, class T>
 HWY_INLINE T row_max(D d, const T* x, std::int64_t n) {
   auto top = hn::Set(d, -std::numeric_limits<T>::infinity());

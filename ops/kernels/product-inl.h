@@ -113,12 +113,43 @@ HWY_INLINE void for_groups(std::int64_t rows, Body&& body) {
   }
 }
 
+// How many rows of `Ahead` are fetched before a group of rows is computed.
+inline constexpr std::int64_t rows_ahead = 12;
+
+// Rows of memory that will soon be read or written. They are fetched as far as L2, a few at a time.
+template <class T>
+class Ahead {
+ public:
+  void add(const T* row, std::int64_t stride, std::int64_t rows, std::int64_t width) {
+    if (rows > 0) ranges_[count_++] = {row, stride, rows, width};
+  }
+  // Asks for the next rows.
+  void fetch(std::int64_t rows) {
+    constexpr auto line = static_cast<std::int64_t>(64 / sizeof(T));
+    for (; rows > 0 && count_ > 0; --rows) {
+      Range& range = ranges_[count_ - 1];
+      for (std::int64_t c = 0; c < range.width; c += line) __builtin_prefetch(range.row + c, 0, 2);
+      range.row += range.stride;
+      if (--range.rows == 0) --count_;
+    }
+  }
+
+ private:
+  struct Range {
+    const T* row;
+    std::int64_t stride, rows, width;
+  };
+  Range ranges_[10];
+  int count_ = 0;
+};
+
 // The same for any number of rows and one panel.
 template <class Kind, class T>
 HWY_NOINLINE void product(Kind kind, std::int64_t rows, T* c, std::int64_t ldc, const T* a, std::int64_t lda,
-                          const T* b, std::int64_t ldb, std::int64_t k, bool add) {
+                          const T* b, std::int64_t ldb, std::int64_t k, bool add, Ahead<T>* ahead = nullptr) {
   if constexpr (Kind::c_stride > 0) ldc = Kind::c_stride;
   for_groups<T>(rows, [&](std::int64_t i, std::int64_t count) HWY_ATTR {
+    if (ahead != nullptr) ahead->fetch(rows_ahead);
     product_group<Panel<T>::rows, Panel<T>::vectors>(
         kind, count, c + i * ldc, ldc, Kind::transposed ? a + i : a + i * lda, lda, b, ldb, k, add);
   });

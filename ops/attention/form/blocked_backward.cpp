@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include <heed/core/elements.h>
@@ -63,22 +64,6 @@ KeySums key_sums(const Pass<T>& pass) {
   return sums;
 }
 
-// delta = Σ dO ⊙ O − dlse of a block of queries, 0 where a query is skipped.
-template <class T>
-void fill_deltas(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first, std::uint64_t skip,
-                 T* delta) {
-  const AttentionHeads& x = pass.given;
-  const T* output = pass.output.head(b, h);
-  const T* d_output = pass.d_output.head(b, h);
-  for (std::int64_t i = first; i < std::min(first + kernels::attention_block, x.queries); ++i) {
-    delta[i] = 0;
-    if ((skip >> (i - first) & 1) != 0) continue;
-    delta[i] = kernels::dot_row(d_output + i * pass.d_output.row_stride, output + i * pass.output.row_stride,
-                                x.value_size);
-    if (pass.d_lse != nullptr) delta[i] -= pass.d_lse[x.query_row(b, h, i)];
-  }
-}
-
 // One bit per query of a block: set if a value that is not finite reaches the query.
 template <class T>
 std::uint64_t nonfinite_queries(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first) {
@@ -108,21 +93,20 @@ kernels::AttentionGradients<T> gradients_of_head(const Pass<T>& pass, const KeyS
   return g;
 }
 
-// What one block of queries contributes to all gradients.
+// What one block of queries contributes to all gradients. False if some dQ is not finite.
 template <class T>
-void run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
-               const kernels::AttentionGradients<T>& g, T* deltas, T* scratch) {
+bool run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
+               const kernels::AttentionGradients<T>& g, const kernels::AttentionNext<T>& next, T* scratch) {
   const std::int64_t row = pass.given.query_row(b, h);
   const std::uint64_t nonfinite = nonfinite_queries(pass, b, h, first);
-  fill_deltas(pass, b, h, first, nonfinite, deltas);
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(b, h);
   const kernels::AttentionCotangents<T> cotangents{
       .output = {pass.d_output.head(b, h), pass.d_output.row_stride},
-      .lse = pass.d_lse == nullptr ? nullptr : pass.d_lse + row,
-      .delta = deltas};
-  kernels::attention_backward<T>(head, first, {.max = pass.max + row, .sum = pass.sum + row}, cotangents,
-                                 nonfinite, g, scratch);
-  if (nonfinite == 0) return;
+      .lse = pass.d_lse == nullptr ? nullptr : pass.d_lse + row};
+  const bool finite = kernels::attention_backward<T>(
+      head, first, {.max = pass.max + row, .sum = pass.sum + row},
+      {pass.output.head(b, h), pass.output.row_stride}, cotangents, nonfinite, g, next, scratch);
+  if (nonfinite == 0) return finite;
   const kernels::AttentionHead<T> given = pass.given.template head<T>(b, h);
   const T* d_output = pass.d_output_given.head(b, h);
   for (std::int64_t i = first; i < std::min(first + kernels::attention_block, pass.given.queries); ++i) {
@@ -130,56 +114,92 @@ void run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t
     kernels::attention_row_backward(given, i, d_output + i * pass.d_output_given.row_stride,
                                     pass.d_lse_of(row + i), g);
   }
+  return finite;
+}
+
+// What the block of queries after this one reads first: of the same head, or the first one of `sample`, `h`.
+template <class T>
+void add_queries(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
+                 kernels::AttentionNext<T>& next) {
+  const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(b, h);
+  const std::int64_t count = std::min(kernels::attention_block, head.queries - first);
+  next.add({pass.output.head(b, h) + first * pass.output.row_stride, pass.output.row_stride}, count,
+           head.value_size);
+  next.add({pass.d_output.head(b, h) + first * pass.d_output.row_stride, pass.d_output.row_stride}, count,
+           head.value_size);
+  next.add({head.q[first], head.q.stride}, count, head.size);
+}
+
+// Where dK and dV of a key head go.
+template <class T>
+kernels::Rows<T> rows_of(const HeadRows<T>& to, const Task& task) {
+  if (to.data == nullptr) return {};
+  return {to.head(task.sample, task.kv_head), to.row_stride};
+}
+
+// What is read or written after a block: behind the last block of a task the results of its key head and the
+// first rows of the key head that comes next, if there is one.
+template <class T>
+kernels::AttentionNext<T> rows_after(const Pass<T>& pass, const Task& task, const Task* following,
+                                     std::int64_t h, std::int64_t block) {
+  const AttentionHeads& x = pass.given;
+  kernels::AttentionNext<T> next;
+  if (block < x.blocks()) {
+    add_queries(pass, task.sample, h, block * kernels::attention_block, next);
+    return next;
+  }
+  if (following != nullptr) {
+    const std::int64_t keys = std::min(kernels::attention_block, x.keys);
+    const std::int64_t first = following->kv_head * x.groups();
+    const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(following->sample, first);
+    next.add(head.v, keys, x.value_size);
+    next.add(head.k, keys, x.size);
+    add_queries(pass, following->sample, first, 0, next);
+  }
+  const auto result = [&](const HeadRows<T>& to, std::int64_t size) {
+    const kernels::Rows<T> rows = rows_of(to, task);
+    next.add({rows.data, rows.stride}, to.data == nullptr ? 0 : x.keys, size);
+  };
+  result(pass.dv, x.value_size);
+  result(pass.dk, x.size);
+  return next;
 }
 
 // Fills `sums` with dK and dV of a task. dq and the logits' gradients of its queries go straight to the
-// results, as no other task has these queries.
+// results, as no other task has these queries. False if some dQ is not finite.
 template <class T>
-void run_task(const Pass<T>& pass, const Task& task, const KeySums& layout, T* sums) {
+bool run_task(const Pass<T>& pass, const Task& task, const Task* following, const KeySums& layout, T* sums,
+              T* scratch) {
   const AttentionHeads& x = pass.given;
   std::fill_n(sums, layout.elements, T(0));
-  Tensor memory = empty({x.queries + kernels::attention_backward_scratch(x.size, x.value_size)}, x.dtype());
-  T* deltas = memory.mutable_data<T>();
   std::int64_t turn = 0;
+  bool finite = true;
   for (std::int64_t h = task.kv_head * x.groups(); h < (task.kv_head + 1) * x.groups(); ++h) {
     const kernels::AttentionGradients<T> g = gradients_of_head(pass, layout, task.sample, h, sums);
     for (std::int64_t block = 0; block < x.blocks(); ++block, ++turn) {
       if (turn % task.segments != task.segment) continue;
-      run_block(pass, task.sample, h, block * kernels::attention_block, g, deltas, deltas + x.queries);
+      const kernels::AttentionNext<T> next = rows_after(pass, task, following, h, block + task.segments);
+      finite &= run_block(pass, task.sample, h, block * kernels::attention_block, g, next, scratch);
     }
   }
+  return finite;
 }
 
-// Rows [keys, size] of a head ← the sums of all segments, added in the order of the segments.
+// Writes dK and dV of a key head: the sums of its tasks. False if they are not finite.
 template <class T>
-void add_segments(const HeadRows<T>& to, std::int64_t b, std::int64_t kv_head, std::int64_t keys,
-                  std::int64_t size, const T* sums, std::int64_t width, std::int64_t segments,
-                  std::int64_t stride) {
-  for (std::int64_t j = 0; j < keys; ++j) {
-    T* row = to.head(b, kv_head) + j * to.row_stride;
-    std::copy_n(sums + j * width, size, row);
-    for (std::int64_t s = 1; s < segments; ++s) {
-      for (std::int64_t c = 0; c < size; ++c) row[c] += sums[s * stride + j * width + c];
-    }
-  }
-}
-
-template <class T>
-void store_keys(const Pass<T>& pass, const KeySums& layout, std::int64_t owner, std::int64_t segments,
-                const T* sums) {
+bool store_keys(const Pass<T>& pass, const KeySums& layout, const Task& task, const T* sums) {
   const AttentionHeads& x = pass.given;
-  const std::int64_t b = owner / x.kv_heads, h = owner % x.kv_heads;
-  if (pass.dk.data != nullptr) {
-    add_segments(pass.dk, b, h, x.keys, x.size, sums, layout.width, segments, layout.elements);
-  }
-  if (pass.dv.data != nullptr) {
-    add_segments(pass.dv, b, h, x.keys, x.value_size, sums + layout.dv_at, layout.value_width, segments,
-                 layout.elements);
-  }
+  const auto store = [&](const HeadRows<T>& to, std::int64_t size, const T* from, std::int64_t width) {
+    return to.data == nullptr || kernels::attention_add_segments<T>(rows_of(to, task), x.keys, size, from,
+                                                                    width, task.segments, layout.elements);
+  };
+  const bool dk = store(pass.dk, x.size, sums, layout.width);
+  return store(pass.dv, x.value_size, sums + layout.dv_at, layout.value_width) && dk;
 }
 
+// False if dQ, dK or dV is not finite.
 template <class T>
-void run_all(const Pass<T>& pass) {
+bool run_all(const Pass<T>& pass) {
   const AttentionHeads& x = pass.given;
   const KeySums layout = key_sums(pass);
   const std::int64_t segments = segments_of(x), owners = x.samples * x.kv_heads;
@@ -189,24 +209,37 @@ void run_all(const Pass<T>& pass) {
                 .segment = segment,
                 .segments = segments};
   };
+  const std::int64_t scratch = kernels::attention_backward_scratch(x.size, x.value_size);
+  std::atomic<bool> all_finite{true};
+  const auto note = [&](bool finite) {
+    if (!finite) all_finite.store(false, std::memory_order_relaxed);
+  };
   if (segments == 1) {  // one buffer of sums per thread, reused for each key head
     parallel_for(owners, 1, [&](std::int64_t begin, std::int64_t end) {
-      Tensor sums = empty({layout.elements}, x.dtype());
+      Tensor memory = empty({layout.elements + scratch}, x.dtype());
+      T* sums = memory.mutable_data<T>();
       for (std::int64_t owner = begin; owner < end; ++owner) {
-        run_task(pass, task(owner, 0), layout, sums.mutable_data<T>());
-        store_keys(pass, layout, owner, 1, sums.data<T>());
+        const Task own = task(owner, 0), following = task(owner + 1, 0);
+        note(run_task(pass, own, owner + 1 < end ? &following : nullptr, layout, sums,
+                      sums + layout.elements));
+        note(store_keys(pass, layout, own, sums));
       }
     });
-    return;
+    return all_finite.load(std::memory_order_relaxed);
   }
   Tensor sums = empty({owners, segments, layout.elements}, x.dtype());
   T* data = sums.mutable_data<T>();
   parallel_for(owners * segments, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      run_task(pass, task(i / segments, i % segments), layout, data + i * layout.elements);
+    Tensor memory = empty({scratch}, x.dtype());
+    for (std::int64_t i = begin; i < end; ++i) {
+      note(run_task<T>(pass, task(i / segments, i % segments), nullptr, layout, data + i * layout.elements,
+                       memory.mutable_data<T>()));
+    }
   });
-  for (std::int64_t owner = 0; owner < owners; ++owner)
-    store_keys(pass, layout, owner, segments, data + owner * segments * layout.elements);
+  for (std::int64_t owner = 0; owner < owners; ++owner) {
+    note(store_keys(pass, layout, task(owner, 0), data + owner * segments * layout.elements));
+  }
+  return all_finite.load(std::memory_order_relaxed);
 }
 
 // dsink_h = Σ P_sink (dlse − Δ), P_sink = exp(sink − max) / sum
@@ -214,17 +247,17 @@ template <class T>
 Tensor sink_gradient(const Pass<T>& pass) {
   const AttentionHeads& x = pass.given;
   std::vector<double> total(static_cast<std::size_t>(x.heads), 0.0);
-  std::vector<T> delta(static_cast<std::size_t>(x.queries));
   for (std::int64_t b = 0; b < x.samples; ++b) {
     for (std::int64_t h = 0; h < x.heads; ++h) {
       const kernels::AttentionHead<T> head = x.template head<T>(b, h);
-      const std::int64_t row = x.query_row(b, h);
-      for (std::int64_t first = 0; first < x.queries; first += kernels::attention_block)
-        fill_deltas(pass, b, h, first, 0, delta.data());
       for (std::int64_t i = 0; i < x.queries; ++i) {
-        if (pass.sum[row + i] == 0) continue;
-        const double p = std::exp(static_cast<double>(head.sink) - pass.max[row + i]) / pass.sum[row + i];
-        total[static_cast<std::size_t>(h)] -= p * static_cast<double>(delta[static_cast<std::size_t>(i)]);
+        const std::int64_t row = x.query_row(b, h, i);
+        if (pass.sum[row] == 0) continue;
+        const T delta = kernels::dot_row(pass.d_output.head(b, h) + i * pass.d_output.row_stride,
+                                         pass.output.head(b, h) + i * pass.output.row_stride, x.value_size) -
+                        pass.d_lse_of(row);
+        const double p = std::exp(static_cast<double>(head.sink) - pass.max[row]) / pass.sum[row];
+        total[static_cast<std::size_t>(h)] -= p * static_cast<double>(delta);
       }
     }
   }
@@ -264,7 +297,7 @@ Seen without_nonfinite(const AttentionHeads& given, const Tensor& d_output) {
 
 template <class T>
 BlockedGradients gradients_of(const AttentionHeads& given, const Seen& seen, const BlockedSaved& saved,
-                              const Tensor& d_lse, const BlockedNeeds& needs) {
+                              const Tensor& d_lse, const BlockedNeeds& needs, bool& finite) {
   BlockedGradients g = empty_gradients(given, needs);
   const auto read = [](const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; };
   const auto written = [](Tensor& x) { return head_rows<T>(x, x.defined() ? x.mutable_data<T>() : nullptr); };
@@ -281,13 +314,10 @@ BlockedGradients gradients_of(const AttentionHeads& given, const Seen& seen, con
                      .dk = written(g.k),
                      .dv = written(g.v),
                      .logits = g.logits.defined() ? g.logits.mutable_data<T>() : nullptr};
-  run_all(pass);
+  finite = run_all(pass);
   if (needs.sink) g.sink = sink_gradient(pass);
+  finite = finite && all_finite(g.logits) && all_finite(g.sink);
   return g;
-}
-
-bool are_finite(const BlockedGradients& g) {
-  return all_finite(g.q) && all_finite(g.k) && all_finite(g.v) && all_finite(g.logits) && all_finite(g.sink);
 }
 
 }  // namespace
@@ -298,10 +328,12 @@ BlockedGradients blocked_backward(const AttentionHeads& heads, const BlockedSave
   const Tensor d_lse =
       !cotangents.lse.defined() || cotangents.lse.is_contiguous() ? cotangents.lse : copy_of(cotangents.lse);
   return visit_floating(heads.dtype(), [&]<class T>(std::type_identity<T>) {
-    BlockedGradients g = gradients_of<T>(heads, as_given(heads, cotangents.output), saved, d_lse, needs);
-    if (are_finite(g)) return g;
+    bool finite = true;
+    BlockedGradients g =
+        gradients_of<T>(heads, as_given(heads, cotangents.output), saved, d_lse, needs, finite);
+    if (finite) return g;
     // Rare: everything is computed again, so that NaN and infinities reach only what is open to them.
-    return gradients_of<T>(heads, without_nonfinite(heads, cotangents.output), saved, d_lse, needs);
+    return gradients_of<T>(heads, without_nonfinite(heads, cotangents.output), saved, d_lse, needs, finite);
   });
 }
 

@@ -48,13 +48,14 @@ Block<T> block_of(const Pass<T>& pass, std::int64_t sample, std::int64_t h, std:
 
 // Returns one bit per query: set if a value that is not finite reaches the query.
 template <class T>
-std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, T* scratch) {
+std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, const kernels::AttentionNext<T>& next,
+                        T* scratch) {
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
   std::uint64_t nonfinite = pass.finite.template reached<T>(block.sample, block.h, block.first);
   if (head.queries == 1) {
     nonfinite |= kernels::attention_query(head, 0, block.output[0], block.rows, scratch) ? 0 : 1;
   } else {
-    nonfinite |= kernels::attention_forward(head, block.first, block.output, block.rows, scratch);
+    nonfinite |= kernels::attention_forward(head, block.first, block.output, block.rows, next, scratch);
   }
   if (pass.weights != nullptr) {
     kernels::attention_weights(head, block.first, block.rows, block.weights, scratch);
@@ -85,19 +86,39 @@ std::int64_t blocks_per_chunk(const AttentionHeads& x) {
   return std::max<std::int64_t>(1, (std::int64_t{1} << 18) / work);
 }
 
-// Calls body(block, scratch) for each block of queries.
+// What a block reads first: its queries, and the first keys and values if those are of another head.
+template <class T>
+kernels::AttentionNext<T> first_rows(const Pass<T>& pass, const Block<T>& block, bool new_keys) {
+  const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
+  kernels::AttentionNext<T> next;
+  if (new_keys) {
+    const std::int64_t keys = std::min(kernels::attention_block, head.keys);
+    next.add(head.v, keys, head.value_size);
+    next.add(head.k, keys, head.size);
+  }
+  next.add({head.q[block.first], head.q.stride},
+           std::min(kernels::attention_block, head.queries - block.first), head.size);
+  return next;
+}
+
+// Calls body(block, next, scratch) for each block of queries.
 template <class T, class Body>
 void for_blocks(const Pass<T>& pass, Body&& body) {
   const AttentionHeads& x = pass.given;
   const std::int64_t blocks = x.blocks();
   const std::int64_t scratch =
       std::max(kernels::attention_forward_scratch(x.size, x.value_size), x.queries == 1 ? 2 * x.keys : 0);
+  const auto block_at = [&](std::int64_t i) {
+    const std::int64_t head = i / blocks;
+    return block_of(pass, head / x.heads, head % x.heads,
+                    balanced_block(i % blocks, blocks) * kernels::attention_block);
+  };
   parallel_for(x.samples * x.heads * blocks, blocks_per_chunk(x), [&](std::int64_t begin, std::int64_t end) {
     Tensor memory = empty({scratch}, x.dtype());
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t head = i / blocks;
-      const std::int64_t first = balanced_block(i % blocks, blocks) * kernels::attention_block;
-      body(block_of(pass, head / x.heads, head % x.heads, first), memory.mutable_data<T>());
+      kernels::AttentionNext<T> next;
+      if (i + 1 < end) next = first_rows(pass, block_at(i + 1), (i + 1) % blocks == 0);
+      body(block_at(i), next, memory.mutable_data<T>());
     }
   });
 }
@@ -114,15 +135,15 @@ void run_all(const AttentionHeads& given, BlockedForward& results) {
                .moment = data(results.moment),
                .largest_logit = data(results.largest_logit)};
   std::atomic<bool> all_finite{true};
-  for_blocks(pass, [&](const Block<T>& block, T* scratch) {
-    if (run_block(pass, block, scratch) != 0) all_finite.store(false, std::memory_order_relaxed);
+  for_blocks(pass, [&](const Block<T>& block, const kernels::AttentionNext<T>& next, T* scratch) {
+    if (run_block(pass, block, next, scratch) != 0) all_finite.store(false, std::memory_order_relaxed);
   });
   if (all_finite.load(std::memory_order_relaxed)) return;
 
   // Rare: everything is computed again, so that NaN and infinities reach only what is open to them.
   pass.finite = with_zeros_in_nonfinite_rows(given);
-  for_blocks(pass, [&](const Block<T>& block, T* scratch) {
-    redo_queries(pass, block, run_block(pass, block, scratch));
+  for_blocks(pass, [&](const Block<T>& block, const kernels::AttentionNext<T>& next, T* scratch) {
+    redo_queries(pass, block, run_block(pass, block, next, scratch));
   });
 }
 

@@ -13,40 +13,37 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <heed/ops/attention/kernels/tile_logits-inl.h>
+#include <heed/ops/kernels/lanes-inl.h>
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
 namespace HWY_NAMESPACE {
 
-template <class T>
-HWY_INLINE std::int64_t padded(std::int64_t size) {
-  return (size + Panel<T>::lanes - 1) / Panel<T>::lanes * Panel<T>::lanes;
-}
-
-// The scratch memory of one block. Rows are padded to whole panels.
+// The scratch memory of one block. Rows are padded to whole vectors.
 template <class T>
 struct BackwardScratch {
   std::int64_t width, value_width;        // size and value size, padded
   T *q_transposed, *d_output_transposed;  // [size][64], scaled; [value_size][64]
-  T *q_rows, *d_output_rows;              // [64][width], scaled; [64][value_width]
-  T* dq_transposed;                       // [size][64]
   T* s;                                   // tile [key][64]: logits, then W
-  T* dp;                                  // tile: dP, then dS of the scaled product
+  T* dp;                                  // tile: dP, then dS of q·k
   T *d_logits, *slope_of_cap;             // tiles
+  T* dq;                                  // [64][width]
+  T *q, *k, *d_output;                    // copies of rows whose size is not one of whole vectors
 
   BackwardScratch(const AttentionHead<T>& h, T* memory)
       : width(padded<T>(h.size)), value_width(padded<T>(h.value_size)) {
     const auto take = [&](std::int64_t n) { return std::exchange(memory, memory + n); };
     q_transposed = take(h.size * stride<T>);
     d_output_transposed = take(h.value_size * stride<T>);
-    q_rows = take(width * block);
-    d_output_rows = take(value_width * block);
-    dq_transposed = take(h.size * stride<T>);
     s = take(block * stride<T>);
     dp = take(block * stride<T>);
     d_logits = take(block * stride<T>);
     slope_of_cap = take(block * stride<T>);
+    dq = take(block * width);
+    q = take(block * width);
+    k = take(block * width);
+    d_output = take(block * value_width);
   }
 };
 
@@ -67,37 +64,23 @@ struct Dominant {
   T others[block] = {};     // Σ dS of the other keys
 };
 
-// Σ_j dS_j = dlse − dsink of a query, with dsink = −P_sink · delta.
+// The constants of each query; zeros for queries that are absent, skipped or dead. Σ_j dS_j = dlse − dsink,
+// with dsink = −P_sink · delta.
 template <class T>
-HWY_INLINE T balance_of(const AttentionHead<T>& h, const AttentionCotangents<T>& cotangents,
-                        std::int64_t query, T shift, T factor) {
-  const T d_lse = cotangents.lse == nullptr ? T(0) : cotangents.lse[query];
-  return h.has_sink ? d_lse + std::exp(h.sink - shift) * factor * cotangents.delta[query] : d_lse;
-}
-
-// Queries and their cotangents as rows and transposed; zeros for queries that are absent, skipped or dead.
-template <class T>
-HWY_INLINE void load_queries(const QueryBlock<T>& b, const AttentionRows<const T>& rows,
-                             const AttentionCotangents<T>& cotangents, const BackwardScratch<T>& w,
-                             RowConstants<T>& r) {
+HWY_INLINE void load_constants(const QueryBlock<T>& b, const AttentionRows<const T>& rows,
+                               Rows<const T> output, const AttentionCotangents<T>& cotangents,
+                               RowConstants<T>& r) {
   const AttentionHead<T>& h = b.head;
-  std::fill_n(w.q_transposed, h.size * stride<T>, T(0));
-  std::fill_n(w.d_output_transposed, h.value_size * stride<T>, T(0));
-  std::fill_n(w.q_rows, w.width * block, T(0));
-  std::fill_n(w.d_output_rows, w.value_width * block, T(0));
   for (std::int64_t i = 0; i < block; ++i) {
     const std::int64_t q = b.first + i;
-    const bool live = i < b.count && (b.skip >> i & 1) == 0 && rows.sum[q] != 0;
-    r.shift[i] = live ? rows.max[q] : T(0);
-    r.factor[i] = live ? T(1) / rows.sum[q] : T(0);
-    r.delta[i] = live ? cotangents.delta[q] : T(0);
-    r.balance[i] = live ? balance_of(h, cotangents, q, r.shift[i], r.factor[i]) : T(0);
-    if (!live) continue;
-    for (std::int64_t c = 0; c < h.size; ++c) w.q_rows[i * w.width + c] = h.q[q][c] * h.scale;
-    std::copy_n(cotangents.output[q], h.value_size, w.d_output_rows + i * w.value_width);
+    r.shift[i] = r.factor[i] = r.delta[i] = r.balance[i] = T(0);
+    if (i >= b.count || (b.skip >> i & 1) != 0 || rows.sum[q] == 0) continue;
+    const T d_lse = cotangents.lse == nullptr ? T(0) : cotangents.lse[q];
+    r.shift[i] = rows.max[q];
+    r.factor[i] = T(1) / rows.sum[q];
+    r.delta[i] = dot_row_of(cotangents.output[q], output[q], h.value_size) - d_lse;
+    r.balance[i] = h.has_sink ? d_lse + std::exp(h.sink - r.shift[i]) * r.factor[i] * r.delta[i] : d_lse;
   }
-  transpose(w.q_transposed, stride<T>, w.q_rows, w.width, block, h.size, T(1));
-  transpose(w.d_output_transposed, stride<T>, w.d_output_rows, w.value_width, block, h.value_size, T(1));
 }
 
 // Zeros in the rows of these keys of a tile, for the queries of a panel.
@@ -110,9 +93,7 @@ HWY_INLINE void clear_keys(T* tile, std::int64_t begin, std::int64_t end, std::i
 template <class D, class T>
 HWY_INLINE void remember(D d, hn::Mask<D> lanes, std::int64_t key, std::int64_t at, const T* slope_of_cap,
                          Dominant<T>& dominant) {
-  std::uint64_t bits = 0;
-  hn::StoreMaskBits(d, lanes, reinterpret_cast<std::uint8_t*>(&bits));
-  for (; bits != 0; bits &= bits - 1) {
+  for (std::uint64_t bits = lanes_set(d, lanes); bits != 0; bits &= bits - 1) {
     const int lane = std::countr_zero(bits);
     dominant.found[at + lane] = T(1);
     dominant.key[at + lane] = key;
@@ -136,6 +117,7 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, 
                                       const RowConstants<T>& r, bool needs_logits, Dominant<T>& dominant) {
   const hn::ScalableTag<T> d;
   const bool softcapped = b.head.softcap > 0;
+  const auto scale = hn::Set(d, b.head.scale);
   const auto keep_scale = hn::Set(d, b.head.keep_scale);
   const std::int64_t at = panel.lane + vector * Panel<T>::vector;
   const auto shift = hn::LoadU(d, r.shift + at), factor = hn::LoadU(d, r.factor + at),
@@ -170,7 +152,8 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, 
       }
       hn::StoreU(weight, d, w.s + pair);
       if (needs_logits) hn::StoreU(ds, d, w.d_logits + pair);
-      hn::StoreU(softcapped ? hn::Mul(ds, hn::LoadU(d, w.slope_of_cap + pair)) : ds, d, w.dp + pair);
+      const auto slope = softcapped ? hn::Mul(scale, hn::LoadU(d, w.slope_of_cap + pair)) : scale;
+      hn::StoreU(hn::Mul(ds, slope), d, w.dp + pair);
     }
   });
   if (seeks_dominant) hn::StoreU(others, d, dominant.others + at);
@@ -212,36 +195,11 @@ HWY_INLINE void write_logits(const QueryBlock<T>& b, const Tile& tile, const Til
             std::min<std::int64_t>(Panel<T>::lanes, b.count - panel.lane), T(1));
 }
 
-// dV += Wᵀ dO and dK += dSᵀ q for the keys of a tile, one group of keys at a time. Each product runs from the
-// first to the last query that some key of the group is open to, which saves work on a causal diagonal.
-template <class T>
-HWY_INLINE void add_to_keys(const Tile& tile, const BackwardScratch<T>& w, const AttentionGradients<T>& g) {
-  const std::int64_t group = tile.full ? block : 16;
-  for (std::int64_t j = 0; j < tile.keys; j += group) {
-    const std::int64_t n = std::min(group, tile.keys - j);
-    std::int64_t begin = 0, end = block;
-    if (!tile.full) {
-      const std::uint64_t of_group = low_bits(j + n) & ~low_bits(j);
-      while (begin < end && (tile.query[begin] & of_group) == 0) ++begin;
-      while (end > begin && (tile.query[end - 1] & of_group) == 0) --end;
-      if (begin == end) continue;
-    }
-    const auto add = [&](const Rows<T>& to, std::int64_t width, const T* weights, const T* rows) {
-      for (std::int64_t c = 0; c < width; c += Panel<T>::lanes) {
-        product(ByRowsOfAnyStride(), n, to[tile.key + j] + c, width, weights + j * stride<T> + begin,
-                stride<T>, rows + begin * width + c, width, end - begin, true);
-      }
-    };
-    if (g.dv.data != nullptr) add(g.dv, w.value_width, w.s, w.d_output_rows);
-    if (g.dk.data != nullptr) add(g.dk, w.width, w.dp, w.q_rows);
-  }
-}
-
 // Adds the dS of dominant keys, so far left out, to the gradients of the logits, of the query and of the key.
 // Runs after dq was written, so that it can add to it.
 template <class T>
-HWY_INLINE void add_dominant(const QueryBlock<T>& b, const BackwardScratch<T>& w, const RowConstants<T>& r,
-                             const Dominant<T>& dominant, const AttentionGradients<T>& g) {
+HWY_INLINE void add_dominant(const QueryBlock<T>& b, const RowConstants<T>& r, const Dominant<T>& dominant,
+                             const AttentionGradients<T>& g) {
   const AttentionHead<T>& h = b.head;
   for (std::int64_t i = 0; i < b.count; ++i) {
     if (dominant.found[i] == 0) continue;
@@ -251,9 +209,27 @@ HWY_INLINE void add_dominant(const QueryBlock<T>& b, const BackwardScratch<T>& w
     if (g.logits.data != nullptr) g.logits[q][key] = ds;
     for (std::int64_t c = 0; c < h.size; ++c) {
       if (g.dq.data != nullptr) g.dq[q][c] += scaled * h.scale * h.k[key][c];
-      if (g.dk.data != nullptr) g.dk[key][c] += scaled * w.q_rows[i * w.width + c];
+      if (g.dk.data != nullptr) g.dk[key][c] += scaled * h.scale * h.q[q][c];
     }
   }
+}
+
+// See `attention_add_segments`.
+template <class T>
+HWY_INLINE bool add_segments_of(Rows<T> to, std::int64_t keys, std::int64_t size, const T* sums,
+                                std::int64_t width, std::int64_t segments, std::int64_t step) {
+  const hn::ScalableTag<T> d;
+  auto zero = hn::Zero(d);  // NaN once something is not finite
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for_lanes(d, size, [&](std::int64_t c, std::size_t count) HWY_ATTR {
+      const T* from = sums + j * width + c;
+      auto sum = load(d, from, count);
+      for (std::int64_t s = 1; s < segments; ++s) sum = hn::Add(sum, load(d, from + s * step, count));
+      zero = hn::MulAdd(sum, hn::Zero(d), zero);
+      store(sum, d, to[j] + c, count);
+    });
+  }
+  return hn::AllTrue(d, hn::Eq(zero, hn::Zero(d)));
 }
 
 // What 64 queries contribute to all gradients, tile by tile as in forward. For the reason of this layout, and
@@ -268,58 +244,80 @@ HWY_INLINE void add_dominant(const QueryBlock<T>& b, const BackwardScratch<T>& w
 //       P  ← exp(s − m) / Z, 0 on closed pairs                softmax_vjp
 //       W  ← P ⊙ keep,  dP ← dP ⊙ keep                          keep is 0 or 1 / (1 − dropout)
 //       dS ← P ⊙ (dP − delta), 0 where P > ½                    also the gradient of the bias
-//       dS ← dS ⊙ slope of the softcap
-//       dQ ← dQ + dS k                                        product
-//     dV ← dV + Wᵀ dO,  dK ← dK + dSᵀ (scale · q)             add_to_keys
-//   dQ ← scale · dQ
+//       dS ← dS ⊙ slope of the softcap · scale
+//       dQ ← dQ + dS k                                        add_to_queries
+//     dV ← dV + Wᵀ dO,  dK ← dK + dSᵀ q                       add_to_keys
 //   where P > ½:  dS ← dlse − dsink − Σ of the other dS,  joins dQ and dK       add_dominant
 template <class T>
-HWY_INLINE void backward_of(const AttentionHead<T>& h, std::int64_t first, const AttentionRows<const T>& rows,
-                            const AttentionCotangents<T>& cotangents, std::uint64_t skip,
-                            const AttentionGradients<T>& g, T* scratch) {
+HWY_INLINE bool backward_of(const AttentionHead<T>& h, std::int64_t first, const AttentionRows<const T>& rows,
+                            Rows<const T> output, const AttentionCotangents<T>& cotangents,
+                            std::uint64_t skip, const AttentionGradients<T>& g, const AttentionNext<T>& next,
+                            T* scratch) {
   const QueryBlock<T> b(h, first, skip);
   const BackwardScratch<T> w(h, scratch);
   const bool needs_logits = g.logits.data != nullptr;
   RowConstants<T> r;
   Dominant<T> dominant;
-  load_queries(b, rows, cotangents, w, r);
-  std::fill_n(w.dq_transposed, h.size * stride<T>, T(0));
+  load_constants(b, rows, output, cotangents, r);
+  const Rows<const T> queries{h.q[first], h.q.stride};
+  const Rows<const T> d_outputs{cotangents.output[first], cotangents.output.stride};
+  transpose_queries(b.count, queries, h.size, h.scale, w.q_transposed);
+  transpose_queries(b.count, d_outputs, h.value_size, T(1), w.d_output_transposed);
+  const Rows<const T> q = whole_vectors(queries, b.count, h.size, w.q);
+  const Rows<const T> d_output = whole_vectors(d_outputs, b.count, h.value_size, w.d_output);
+  if (g.dq.data != nullptr) std::fill_n(w.dq, block * w.width, T(0));
 
   Tile tile;
   TilePanel panel;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
     if (!b.open_tile(key, tile)) continue;
+    const Rows<const T> k = whole_vectors({h.k[key], h.k.stride}, tile.keys, h.size, w.k);
+    Ahead<T> ahead;
+    if (key + block < b.end) {
+      const std::int64_t n = std::min(block, h.keys - key - block);
+      if (g.dk.data != nullptr) ahead.add(g.dk[key + block], g.dk.stride, n, w.width);
+      if (g.dv.data != nullptr) ahead.add(g.dv[key + block], g.dv.stride, n, w.value_width);
+      ahead.add(h.v[key + block], h.v.stride, n, h.value_size);
+      ahead.add(h.k[key + block], h.k.stride, n, h.size);
+    } else {
+      add_next(next, ahead);
+      if (g.dq.data != nullptr) ahead.add(g.dq[first], g.dq.stride, b.count, h.size);
+    }
     for (std::int64_t lane = 0; lane < block; lane += Panel<T>::lanes) {
       if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) {
         clear_keys(w.s, 0, tile.keys, lane);
         clear_keys(w.dp, 0, tile.keys, lane);
         continue;
       }
-      const std::int64_t at = panel.begin * stride<T> + lane;
-      tile_logits<T>(b, tile, panel, w.q_transposed, w.s, h.softcap > 0 ? w.slope_of_cap : nullptr);
-      product(ByRows<T>(), panel.keys(), w.dp + at, stride<T>, h.v[key + panel.begin], h.v.stride,
-              w.d_output_transposed + lane, stride<T>, h.value_size, false);
+      tile_logits<T>(b, tile, panel, w.q_transposed, w.s, h.softcap > 0 ? w.slope_of_cap : nullptr, ahead);
+      product(IntoTile<T>(), panel.keys(), w.dp + panel.begin * stride<T> + lane, stride<T>,
+              h.v[key + panel.begin], h.v.stride, w.d_output_transposed + lane, stride<T>, h.value_size,
+              false, &ahead);
       softmax_vjp(b, tile, panel, w, r, needs_logits, dominant);
       if (needs_logits) write_logits(b, tile, panel, w.d_logits, g.logits);
-      if (g.dq.data != nullptr) {
-        product(ByColumns<T>(), h.size, w.dq_transposed + lane, stride<T>, h.k[key + panel.begin], h.k.stride,
-                w.dp + at, stride<T>, panel.keys(), true);
-      }
+      if (g.dq.data != nullptr) add_to_queries<T>(tile, panel, w.dp, k, w.width, w.dq, ahead);
     }
-    add_to_keys(tile, w, g);
+    if (g.dv.data != nullptr) add_to_keys<T>(tile, w.s, d_output, w.value_width, g.dv, ahead);
+    if (g.dk.data != nullptr) add_to_keys<T>(tile, w.dp, q, w.width, g.dk, ahead);
   }
+  bool finite = true;
   if (g.dq.data != nullptr) {
-    transpose(g.dq[first], g.dq.stride, w.dq_transposed, stride<T>, h.size, b.count, h.scale);
+    finite = add_segments_of<T>({g.dq[first], g.dq.stride}, b.count, h.size, w.dq, w.width, 1, 0);
   }
-  add_dominant(b, w, r, dominant, g);
+  add_dominant(b, r, dominant, g);
+  return finite;
 }
 
-#define HEED_ATTENTION_BACKWARD_FOR(T, S)                                                                 \
-  std::int64_t padded_##S(std::int64_t size) { return padded<T>(size); }                                  \
-  void backward_##S(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows, \
-                    const AttentionCotangents<T>& cotangents, std::uint64_t skip,                         \
-                    const AttentionGradients<T>& g, T* scratch) {                                         \
-    backward_of(head, first, rows, cotangents, skip, g, scratch);                                         \
+#define HEED_ATTENTION_BACKWARD_FOR(T, S)                                                                    \
+  std::int64_t padded_##S(std::int64_t size) { return padded<T>(size); }                                     \
+  bool backward_##S(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows,    \
+                    Rows<const T> output, const AttentionCotangents<T>& cotangents, std::uint64_t skip,      \
+                    const AttentionGradients<T>& g, const AttentionNext<T>& next, T* scratch) {              \
+    return backward_of(head, first, rows, output, cotangents, skip, g, next, scratch);                       \
+  }                                                                                                          \
+  bool add_segments_##S(Rows<T> to, std::int64_t keys, std::int64_t size, const T* sums, std::int64_t width, \
+                        std::int64_t segments, std::int64_t step) {                                          \
+    return add_segments_of(to, keys, size, sums, width, segments, step);                                     \
   }
 HEED_ATTENTION_BACKWARD_FOR(float, f32)
 HEED_ATTENTION_BACKWARD_FOR(double, f64)
@@ -333,24 +331,32 @@ HWY_AFTER_NAMESPACE();
 namespace heed::kernels {
 
 std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_size) {
-  constexpr std::int64_t most_lanes = 64;  // of a panel, on any target
+  constexpr std::int64_t most_lanes = 16;  // of a vector, on any target
   const std::int64_t width = size + most_lanes, value_width = value_size + most_lanes;
-  return attention_stride<float> * (2 * size + value_size + 4 * attention_block) +
-         attention_block * (width + value_width);
+  return attention_stride<float> * (size + value_size + 4 * attention_block) +
+         attention_block * (3 * width + value_width);
 }
 
-#define HEED_EXPORT_ATTENTION_BACKWARD(T, S)                                                        \
-  HWY_EXPORT(padded_##S);                                                                           \
-  HWY_EXPORT(backward_##S);                                                                         \
-  template <>                                                                                       \
-  std::int64_t attention_padded<T>(std::int64_t size) {                                             \
-    return HWY_DYNAMIC_DISPATCH(padded_##S)(size);                                                  \
-  }                                                                                                 \
-  template <>                                                                                       \
-  void attention_backward(const AttentionHead<T>& head, std::int64_t first,                         \
-                          const AttentionRows<const T>& rows, const AttentionCotangents<T>& given,  \
-                          std::uint64_t skip, const AttentionGradients<T>& gradients, T* scratch) { \
-    HWY_DYNAMIC_DISPATCH(backward_##S)(head, first, rows, given, skip, gradients, scratch);         \
+#define HEED_EXPORT_ATTENTION_BACKWARD(T, S)                                                           \
+  HWY_EXPORT(padded_##S);                                                                              \
+  HWY_EXPORT(backward_##S);                                                                            \
+  HWY_EXPORT(add_segments_##S);                                                                        \
+  template <>                                                                                          \
+  std::int64_t attention_padded<T>(std::int64_t size) {                                                \
+    return HWY_DYNAMIC_DISPATCH(padded_##S)(size);                                                     \
+  }                                                                                                    \
+  template <>                                                                                          \
+  bool attention_backward(                                                                             \
+      const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows,            \
+      Rows<const T> output, const AttentionCotangents<T>& given, std::uint64_t skip,                   \
+      const AttentionGradients<T>& gradients, const AttentionNext<T>& next, T* scratch) {              \
+    return HWY_DYNAMIC_DISPATCH(backward_##S)(head, first, rows, output, given, skip, gradients, next, \
+                                              scratch);                                                \
+  }                                                                                                    \
+  template <>                                                                                          \
+  bool attention_add_segments(Rows<T> to, std::int64_t keys, std::int64_t size, const T* sums,         \
+                              std::int64_t width, std::int64_t segments, std::int64_t step) {          \
+    return HWY_DYNAMIC_DISPATCH(add_segments_##S)(to, keys, size, sums, width, segments, step);        \
   }
 HEED_EXPORT_ATTENTION_BACKWARD(float, f32)
 HEED_EXPORT_ATTENTION_BACKWARD(double, f64)

@@ -15,16 +15,6 @@ namespace heed::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-HWY_INLINE T dot_row_of(const T* a, const T* b, std::int64_t n) {
-  const hn::ScalableTag<T> d;
-  auto total = hn::Zero(d);
-  for_lanes(d, n, [&](std::int64_t i, std::size_t count) {
-    total = hn::MulAdd(load(d, a + i, count), load(d, b + i, count), total);
-  });
-  return hn::GetLane(hn::SumOfLanes(d, total));
-}
-
 #define HEED_DOT_ROW_FOR(T, S) \
   T dot_row_##S(const T* a, const T* b, std::int64_t n) { return dot_row_of(a, b, n); }
 HEED_DOT_ROW_FOR(float, f32)

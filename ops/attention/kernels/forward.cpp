@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include <heed/ops/attention/kernels/tile_logits-inl.h>
+#include <heed/ops/kernels/lanes-inl.h>
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -24,14 +26,15 @@ struct RunningSoftmax {
   T sum[block];        // Z = Σ exp(s − m)
   T moment[block];     // Σ exp(s − m) (s − m), which the entropy needs
   T nonfinite[block];  // 0; NaN once a logit or result was not finite
-  T* output;           // o = Σ exp(s − m) v, [value_size][64]
+  std::int64_t width;  // value size, in whole vectors
+  T* output;           // o = Σ exp(s − m) v, [64][width]
 
-  RunningSoftmax(T* memory, std::int64_t value_size) : output(memory) {
+  RunningSoftmax(T* memory, std::int64_t value_size) : width(padded<T>(value_size)), output(memory) {
     std::fill_n(max, block, -std::numeric_limits<T>::infinity());
     std::fill_n(sum, block, T(0));
     std::fill_n(moment, block, T(0));
     std::fill_n(nonfinite, block, T(0));
-    std::fill_n(output, value_size * stride<T>, T(0));
+    std::fill_n(output, block * width, T(0));
   }
 };
 
@@ -67,7 +70,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T>> close_and_find_max(T* s, const TilePanel&
 // Where the maximum grew from `former` to `shift`: the sums so far become sums of exp(s − shift).
 template <bool with_moment, class D, class T>
 HWY_INLINE void rescale_sums(D d, hn::Vec<D> former, hn::Vec<D> shift, std::int64_t at,
-                             std::int64_t value_size, RunningSoftmax<T>& softmax) {
+                             RunningSoftmax<T>& softmax) {
   const auto none = hn::Eq(former, hn::Set(d, -std::numeric_limits<T>::infinity()));  // no open key so far
   const auto change = hn::IfThenElse(none, hn::Zero(d), hn::Sub(former, shift));
   const auto factor = exp_share(d, change);
@@ -77,9 +80,14 @@ HWY_INLINE void rescale_sums(D d, hn::Vec<D> former, hn::Vec<D> shift, std::int6
     hn::StoreU(hn::Mul(factor, hn::MulAdd(change, sum, moment)), d, softmax.moment + at);
   }
   hn::StoreU(hn::Mul(sum, factor), d, softmax.sum + at);
-  for (std::int64_t c = 0; c < value_size; ++c) {
-    T* x = softmax.output + c * stride<T> + at;
-    hn::StoreU(hn::Mul(hn::LoadU(d, x), factor), d, x);
+  T factors[Panel<T>::vector];
+  hn::StoreU(factor, d, factors);
+  for (std::uint64_t rest = lanes_set(d, hn::Lt(change, hn::Zero(d))); rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    T* row = softmax.output + (at + lane) * softmax.width;
+    for (std::int64_t c = 0; c < softmax.width; c += Panel<T>::vector) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, row + c), hn::Set(d, factors[lane])), d, row + c);
+    }
   }
 }
 
@@ -110,8 +118,7 @@ HWY_INLINE void exp_and_add(D d, hn::Vec<D> shift, T* s, const TilePanel& panel,
 
 // The logits s of a panel join the running softmax and become exp(s − m), 0 on closed pairs.
 template <bool with_moment, class T>
-HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, std::int64_t value_size,
-                                       RunningSoftmax<T>& softmax) {
+HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, RunningSoftmax<T>& softmax) {
   const hn::ScalableTag<T> d;
   for (int vector = 0; vector < Panel<T>::vectors; ++vector) {
     const std::int64_t at = panel.lane + vector * Panel<T>::vector;
@@ -121,7 +128,7 @@ HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, std::int64_
     const auto none = hn::Eq(max, hn::Set(d, -std::numeric_limits<T>::infinity()));
     const auto shift = hn::IfThenElse(none, hn::Zero(d), max);
     if (!hn::AllFalse(d, hn::Gt(max, former))) {
-      rescale_sums<with_moment>(d, former, shift, at, value_size, softmax);
+      rescale_sums<with_moment>(d, former, shift, at, softmax);
       hn::StoreU(max, d, softmax.max + at);
     }
     exp_and_add<with_moment>(d, shift, s, panel, at, softmax);
@@ -175,27 +182,21 @@ HWY_INLINE void finish_rows(const QueryBlock<T>& b, RunningSoftmax<T>& softmax,
   }
 }
 
-// output ← o · factor, transposed back into rows. Returns one bit per query: set if a logit or a result of it
-// was not finite.
+// output ← o · factor. Returns one bit per query: set if a logit or a result of it was not finite.
 template <class T>
-HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>& softmax, Rows<T> output) {
-  const T* factor = softmax.sum;
-  constexpr std::int64_t strip = 16;  // at a time, so that the rows written to stay in the cache
-  for (std::int64_t c = 0; c < b.head.value_size; c += strip) {
-    const std::int64_t n = std::min(strip, b.head.value_size - c);
-    for (std::int64_t r = 0; r < n; ++r) {
-      T* values = softmax.output + (c + r) * stride<T>;
-      for (std::int64_t i = 0; i < block; ++i) {
-        values[i] *= i < b.count ? factor[i] : T(0);
-        softmax.nonfinite[i] += values[i] * T(0);
-      }
-    }
-    transpose(output[b.first] + c, output.stride, softmax.output + c * stride<T>, stride<T>, n, b.count,
-              T(1));
-  }
+HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, const RunningSoftmax<T>& softmax,
+                                      Rows<T> output) {
+  const hn::ScalableTag<T> d;
   std::uint64_t nonfinite = 0;
   for (std::int64_t i = 0; i < b.count; ++i) {
-    nonfinite |= static_cast<std::uint64_t>(!(softmax.nonfinite[i] == 0)) << i;
+    const auto factor = hn::Set(d, softmax.sum[i]);
+    auto zero = hn::Set(d, softmax.nonfinite[i]);  // NaN once something is not finite
+    for_lanes(d, b.head.value_size, [&](std::int64_t c, std::size_t count) HWY_ATTR {
+      const auto x = hn::Mul(hn::LoadU(d, softmax.output + i * softmax.width + c), factor);
+      zero = hn::MulAdd(x, hn::Zero(d), zero);
+      store(x, d, output[b.first + i] + c, count);
+    });
+    nonfinite |= static_cast<std::uint64_t>(!hn::AllTrue(d, hn::Eq(zero, hn::Zero(d)))) << i;
   }
   return nonfinite;
 }
@@ -213,35 +214,45 @@ HWY_INLINE std::uint64_t write_output(const QueryBlock<T>& b, RunningSoftmax<T>&
 //       p ← exp(s − m), 0 on closed pairs
 //       Z ← Z + Σ p                                             before dropout
 //       p ← 0 where dropout does not keep the pair            drop_weights
-//       o ← o + Σ p v                                         product
+//       o ← o + Σ p v                                         add_to_queries
 //   the sink joins m and Z, a logit without a value           join_sink
 //   output ← o / Z, times 1 / (1 − dropout); 0 where Z = 0    write_output
 //
 // With m and Z of each query, backward finds the weights again: P = exp(s − m) / Z.
 template <class T>
 HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t first, Rows<T> output,
-                                    const AttentionRows<T>& rows, T* scratch) {
+                                    const AttentionRows<T>& rows, const AttentionNext<T>& next, T* scratch) {
   const QueryBlock<T> b(h, first, 0);
   T* q_transposed = scratch;
   T* s = q_transposed + h.size * stride<T>;
-  RunningSoftmax<T> softmax(s + block * stride<T>, h.value_size);
-  transpose_queries(b, q_transposed);
+  T* values = s + block * stride<T>;
+  RunningSoftmax<T> softmax(values + block * padded<T>(h.value_size), h.value_size);
+  transpose_queries(b.count, {h.q[first], h.q.stride}, h.size, h.scale, q_transposed);
 
   Tile tile;
   TilePanel panel;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
     if (!b.open_tile(key, tile)) continue;
+    const Rows<const T> v = whole_vectors<T>({h.v[key], h.v.stride}, tile.keys, h.value_size, values);
+    Ahead<T> ahead;
+    if (key + block < b.end) {
+      const std::int64_t n = std::min(block, h.keys - key - block);
+      ahead.add(h.v[key + block], h.v.stride, n, h.value_size);
+      ahead.add(h.k[key + block], h.k.stride, n, h.size);
+    } else {
+      ahead.add(output[first], output.stride, b.count, h.value_size);
+      add_next(next, ahead);
+    }
     for (std::int64_t lane = 0; lane < block; lane += Panel<T>::lanes) {
       if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) continue;
-      tile_logits<T>(b, tile, panel, q_transposed, s, nullptr);
+      tile_logits<T>(b, tile, panel, q_transposed, s, nullptr, ahead);
       if (rows.moment != nullptr) {
-        update_running_softmax<true>(s, panel, h.value_size, softmax);
+        update_running_softmax<true>(s, panel, softmax);
       } else {
-        update_running_softmax<false>(s, panel, h.value_size, softmax);
+        update_running_softmax<false>(s, panel, softmax);
       }
       if (h.keep.data != nullptr) drop_weights(b, tile, panel, s);
-      product(ByColumns<T>(), h.value_size, softmax.output + lane, stride<T>, h.v[key + panel.begin],
-              h.v.stride, s + panel.begin * stride<T> + lane, stride<T>, panel.keys(), true);
+      add_to_queries(tile, panel, static_cast<const T*>(s), v, softmax.width, softmax.output, ahead);
     }
   }
   finish_rows(b, softmax, rows);
@@ -271,7 +282,8 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
   const QueryBlock<T> b(h, first, 0);
   T* q_transposed = scratch;
   T* s = q_transposed + h.size * stride<T>;
-  transpose_queries(b, q_transposed);
+  transpose_queries(b.count, {h.q[first], h.q.stride}, h.size, h.scale, q_transposed);
+  Ahead<T> ahead;
   T shift[block], factor[block];
   for (std::int64_t i = 0; i < block; ++i) {
     const bool live = i < b.count && rows.sum[first + i] != 0;
@@ -286,7 +298,7 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
     if (!b.open_tile(key, tile)) continue;
     for (std::int64_t lane = 0; lane < b.count; lane += Panel<T>::lanes) {
       if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) continue;
-      tile_logits<T>(b, tile, panel, q_transposed, s, nullptr);
+      tile_logits<T>(b, tile, panel, q_transposed, s, nullptr, ahead);
       weights_of_panel(panel, shift, factor, s);
       transpose(weights[first + lane] + key + panel.begin, weights.stride, s + panel.begin * stride<T> + lane,
                 stride<T>, panel.keys(), std::min<std::int64_t>(Panel<T>::lanes, b.count - lane), T(1));
@@ -294,14 +306,14 @@ HWY_INLINE void weights_of(const AttentionHead<T>& h, std::int64_t first, const 
   }
 }
 
-#define HEED_ATTENTION_FORWARD_FOR(T, S)                                                           \
-  std::uint64_t forward_##S(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,      \
-                            const AttentionRows<T>& rows, T* scratch) {                            \
-    return forward_of(head, first, output, rows, scratch);                                         \
-  }                                                                                                \
-  void weights_##S(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<T>& rows, \
-                   Rows<T> weights, T* scratch) {                                                  \
-    weights_of(head, first, rows, weights, scratch);                                               \
+#define HEED_ATTENTION_FORWARD_FOR(T, S)                                                              \
+  std::uint64_t forward_##S(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,         \
+                            const AttentionRows<T>& rows, const AttentionNext<T>& next, T* scratch) { \
+    return forward_of(head, first, output, rows, next, scratch);                                      \
+  }                                                                                                   \
+  void weights_##S(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<T>& rows,    \
+                   Rows<T> weights, T* scratch) {                                                     \
+    weights_of(head, first, rows, weights, scratch);                                                  \
   }
 HEED_ATTENTION_FORWARD_FOR(float, f32)
 HEED_ATTENTION_FORWARD_FOR(double, f64)
@@ -315,21 +327,22 @@ HWY_AFTER_NAMESPACE();
 namespace heed::kernels {
 
 std::int64_t attention_forward_scratch(std::int64_t size, std::int64_t value_size) {
-  return attention_stride<float> * (size + attention_block + value_size);
+  constexpr std::int64_t most_lanes = 16;  // of a vector, on any target
+  return attention_stride<float> * (size + attention_block) + 2 * attention_block * (value_size + most_lanes);
 }
 
-#define HEED_EXPORT_ATTENTION_FORWARD(T, S)                                                              \
-  HWY_EXPORT(forward_##S);                                                                               \
-  HWY_EXPORT(weights_##S);                                                                               \
-  template <>                                                                                            \
-  std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,      \
-                                  const AttentionRows<T>& rows, T* scratch) {                            \
-    return HWY_DYNAMIC_DISPATCH(forward_##S)(head, first, output, rows, scratch);                        \
-  }                                                                                                      \
-  template <>                                                                                            \
-  void attention_weights(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<T>& rows, \
-                         Rows<T> weights, T* scratch) {                                                  \
-    HWY_DYNAMIC_DISPATCH(weights_##S)(head, first, rows, weights, scratch);                              \
+#define HEED_EXPORT_ATTENTION_FORWARD(T, S)                                                                 \
+  HWY_EXPORT(forward_##S);                                                                                  \
+  HWY_EXPORT(weights_##S);                                                                                  \
+  template <>                                                                                               \
+  std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,         \
+                                  const AttentionRows<T>& rows, const AttentionNext<T>& next, T* scratch) { \
+    return HWY_DYNAMIC_DISPATCH(forward_##S)(head, first, output, rows, next, scratch);                     \
+  }                                                                                                         \
+  template <>                                                                                               \
+  void attention_weights(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<T>& rows,    \
+                         Rows<T> weights, T* scratch) {                                                     \
+    HWY_DYNAMIC_DISPATCH(weights_##S)(head, first, rows, weights, scratch);                                 \
   }
 HEED_EXPORT_ATTENTION_FORWARD(float, f32)
 HEED_EXPORT_ATTENTION_FORWARD(double, f64)

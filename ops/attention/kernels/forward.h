@@ -12,7 +12,7 @@ std::int64_t attention_forward_scratch(std::int64_t size, std::int64_t value_siz
 /// query means nothing, and the caller computes it again.
 template <class T>
 std::uint64_t attention_forward(const AttentionHead<T>& head, std::int64_t first, Rows<T> output,
-                                const AttentionRows<T>& rows, T* scratch);
+                                const AttentionRows<T>& rows, const AttentionNext<T>& next, T* scratch);
 
 /// The weights P of the same queries from their maximum and sum, 0 on closed pairs.
 template <class T>

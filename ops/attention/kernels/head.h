@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace heed::kernels {
@@ -19,6 +21,18 @@ struct Rows {
   T* data = nullptr;
   std::int64_t stride = 0;
   T* operator[](std::int64_t i) const { return data + i * stride; }
+};
+
+/// Rows that the caller will read or write after this call. They are fetched meanwhile.
+template <class T>
+struct AttentionNext {
+  struct Group {
+    Rows<const T> rows;
+    std::int64_t count = 0, size = 0;
+  };
+  std::array<Group, 8> groups;
+  std::size_t count = 0;
+  void add(Rows<const T> rows, std::int64_t n, std::int64_t size) { groups[count++] = {rows, n, size}; }
 };
 
 /// The operands of attention for one head of one sample. A NaN or infinity in q, k or v may make results

@@ -98,6 +98,14 @@ HWY_INLINE hn::Mask<D> lane_mask(D d, std::uint32_t lanes, int vector) {
   return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
 }
 
+// One bit for each lane that is set.
+template <class D>
+HWY_INLINE std::uint64_t lanes_set(D d, hn::Mask<D> mask) {
+  std::uint64_t bits = 0;
+  hn::StoreMaskBits(d, mask, reinterpret_cast<std::uint8_t*>(&bits));
+  return bits;
+}
+
 // 64 keys by the 64 queries of a block.
 struct Tile {
   std::int64_t key = 0;        // first
@@ -105,6 +113,26 @@ struct Tile {
   std::uint64_t query[block];  // keys that are open to each query; not set in a full tile
   std::uint64_t any = 0;       // keys that are open to some query
   bool full = false;           // every pair is open, for 64 queries
+
+  struct Range {
+    std::int64_t begin, end;
+  };
+  // The keys between the first and the last one that is open to some of these queries.
+  Range keys_of(std::int64_t first, std::int64_t count) const {
+    if (full) return {0, keys};
+    std::uint64_t open = 0;
+    for (std::int64_t i = first; i < first + count; ++i) open |= query[i];
+    return open == 0 ? Range{0, 0} : Range{std::countr_zero(open), 64 - std::countl_zero(open)};
+  }
+  // The queries between the first and the last one that some of these keys are open to.
+  Range queries_of(std::int64_t first, std::int64_t count) const {
+    Range range{0, block};
+    if (full) return range;
+    const std::uint64_t of_keys = low_bits(first + count) & ~low_bits(first);
+    while (range.begin < range.end && (query[range.begin] & of_keys) == 0) ++range.begin;
+    while (range.end > range.begin && (query[range.end - 1] & of_keys) == 0) --range.end;
+    return range;
+  }
 };
 
 // The part of a tile that belongs to the queries of one panel.
