@@ -113,7 +113,7 @@ HWY_INLINE hn::Vec<D> exp_or_zero(D d, hn::Vec<D> x) {
 // of these queries may have a dominant key, whose dS becomes 0.
 template <bool seeks_dominant, class T>
 HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
-                                      int vector, const std::uint32_t* kept, const BackwardScratch<T>& w,
+                                      int vector, const PairBits* kept, const BackwardScratch<T>& w,
                                       const RowConstants<T>& r, bool needs_logits, Dominant<T>& dominant) {
   const hn::ScalableTag<T> d;
   const bool softcapped = b.head.softcap > 0;
@@ -131,16 +131,16 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, 
       const std::int64_t pair = j * stride<T> + at;
       const auto x = hn::Sub(hn::LoadU(d, w.s + pair), shift);
       auto p = hn::Mul(seeks_dominant ? exp_or_zero(d, hn::Max(x, low)) : exp_share(d, x), factor);
-      if constexpr (masked.value) p = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), p);
+      if constexpr (masked.value) p = hn::IfThenElseZero(panel.open->lanes(d, at, j), p);
       auto weight = p;
       auto dp = hn::LoadU(d, w.dp + pair);
       if (kept != nullptr) {
-        const auto keep = hn::IfThenElseZero(lane_mask(d, kept[j], vector), keep_scale);
+        const auto keep = hn::IfThenElseZero(kept->lanes(d, at, j), keep_scale);
         weight = hn::Mul(p, keep);
         dp = hn::Mul(dp, keep);
       }
       auto ds = hn::Mul(p, hn::Sub(dp, delta));
-      if constexpr (masked.value) ds = hn::IfThenElseZero(lane_mask(d, panel.lanes[j], vector), ds);
+      if constexpr (masked.value) ds = hn::IfThenElseZero(panel.open->lanes(d, at, j), ds);
       if constexpr (seeks_dominant) {
         const auto found = hn::Ne(hn::LoadU(d, dominant.found + at), hn::Zero(d));
         const auto here = hn::AndNot(found, hn::Gt(p, hn::Set(d, T(0.5))));
@@ -163,20 +163,16 @@ HWY_INLINE void softmax_vjp_of_vector(const QueryBlock<T>& b, const Tile& tile, 
 // through the softcap. Keys outside the panel become zeros: the products of the whole tile read them.
 template <class T>
 HWY_INLINE void softmax_vjp(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel,
-                            const BackwardScratch<T>& w, const RowConstants<T>& r, bool needs_logits,
-                            Dominant<T>& dominant) {
+                            const PairBits* kept, const BackwardScratch<T>& w, const RowConstants<T>& r,
+                            bool needs_logits, Dominant<T>& dominant) {
   const hn::ScalableTag<T> d;
-  const bool dropout = b.head.keep.data != nullptr;
-  std::uint32_t kept[block];
-  if (dropout) b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
   for (int v = 0; v < Panel<T>::vectors; ++v) {
     // The factor is the weight of the largest logit, so no weight of the query is above it.
     const auto factor = hn::LoadU(d, r.factor + panel.lane + v * Panel<T>::vector);
-    const std::uint32_t* of_dropout = dropout ? kept : nullptr;
     if (hn::AllFalse(d, hn::Gt(factor, hn::Set(d, T(0.5))))) {
-      softmax_vjp_of_vector<false>(b, tile, panel, v, of_dropout, w, r, needs_logits, dominant);
+      softmax_vjp_of_vector<false>(b, tile, panel, v, kept, w, r, needs_logits, dominant);
     } else {
-      softmax_vjp_of_vector<true>(b, tile, panel, v, of_dropout, w, r, needs_logits, dominant);
+      softmax_vjp_of_vector<true>(b, tile, panel, v, kept, w, r, needs_logits, dominant);
     }
   }
   for (T* x : {w.s, w.dp}) {
@@ -269,9 +265,11 @@ HWY_INLINE bool backward_of(const AttentionHead<T>& h, std::int64_t first, const
 
   Tile tile;
   TilePanel panel;
+  PairBits kept;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
     if (!b.open_tile(key, tile)) continue;
     const Rows<const T> k = whole_vectors({h.k[key], h.k.stride}, tile.keys, h.size, w.k);
+    if (h.keep.data != nullptr) b.fill_kept(tile, kept);
     Ahead<T> ahead;
     if (key + block < b.end) {
       const std::int64_t n = std::min(block, h.keys - key - block);
@@ -293,7 +291,7 @@ HWY_INLINE bool backward_of(const AttentionHead<T>& h, std::int64_t first, const
       product(IntoTile<T>(), panel.keys(), w.dp + panel.begin * stride<T> + lane, stride<T>,
               h.v[key + panel.begin], h.v.stride, w.d_output_transposed + lane, stride<T>, h.value_size,
               false, &ahead);
-      softmax_vjp(b, tile, panel, w, r, needs_logits, dominant);
+      softmax_vjp(b, tile, panel, h.keep.data == nullptr ? nullptr : &kept, w, r, needs_logits, dominant);
       if (needs_logits) write_logits(b, tile, panel, w.d_logits, g.logits);
       if (g.dq.data != nullptr) add_to_queries<T>(tile, panel, w.dp, k, w.width, w.dq, ahead);
     }

@@ -43,28 +43,44 @@ struct RunningSoftmax {
 
 // Closed pairs of s become −inf. Returns the largest logit of each query, the former maximum included.
 template <class T>
-HWY_INLINE hn::Vec<hn::ScalableTag<T>> close_and_find_max(T* s, const TilePanel& panel, int vector,
-                                                          std::int64_t at, RunningSoftmax<T>& softmax) {
+HWY_INLINE hn::Vec<hn::ScalableTag<T>> close_and_find_max(T* s, const TilePanel& panel, std::int64_t at,
+                                                          RunningSoftmax<T>& softmax) {
   const hn::ScalableTag<T> d;
+  constexpr int chains = 4;  // so that no comparison waits for the one before
   const auto closed = hn::Set(d, -std::numeric_limits<T>::infinity());
-  auto max = hn::LoadU(d, softmax.max + at);
-  auto nonfinite = hn::LoadU(d, softmax.nonfinite + at);
+  hn::Vec<decltype(d)> max[chains], nonfinite[chains];
+  unrolled<chains>([&](auto c) HEED_INLINE_LAMBDA {
+    max[c] = hn::LoadU(d, softmax.max + at);
+    nonfinite[c] = hn::LoadU(d, softmax.nonfinite + at);
+  });
+  const auto note = [&](auto c, hn::Vec<decltype(d)> x, hn::Vec<decltype(d)> open) HEED_INLINE_LAMBDA {
+    max[c] = hn::Max(max[c], x);
+    nonfinite[c] = hn::MulAdd(open, hn::Zero(d), nonfinite[c]);
+  };
+  constexpr std::integral_constant<int, 0> first;
   for_runs(panel, [&](auto masked, std::int64_t begin, std::int64_t end) HWY_ATTR {
-    for (std::int64_t j = begin; j < end; ++j) {
-      auto x = hn::LoadU(d, s + j * stride<T> + at);
-      auto open = x;
+    std::int64_t j = begin;
+    for (; !masked.value && j + chains <= end; j += chains) {
+      unrolled<chains>([&](auto c) HEED_INLINE_LAMBDA {
+        const auto x = hn::LoadU(d, s + (j + c) * stride<T> + at);
+        note(c, x, x);
+      });
+    }
+    for (; j < end; ++j) {
+      const auto x = hn::LoadU(d, s + j * stride<T> + at);
       if constexpr (masked.value) {
-        const auto mask = lane_mask(d, panel.lanes[j], vector);
-        open = hn::IfThenElseZero(mask, x);
-        x = hn::IfThenElse(mask, x, closed);
-        hn::StoreU(x, d, s + j * stride<T> + at);
+        const auto mask = panel.open->lanes(d, at, j);
+        const auto with_closed = hn::IfThenElse(mask, x, closed);
+        note(first, with_closed, hn::IfThenElseZero(mask, x));
+        hn::StoreU(with_closed, d, s + j * stride<T> + at);
+      } else {
+        note(first, x, x);
       }
-      max = hn::Max(max, x);
-      nonfinite = hn::MulAdd(open, hn::Zero(d), nonfinite);
     }
   });
-  hn::StoreU(nonfinite, d, softmax.nonfinite + at);
-  return max;
+  hn::StoreU(hn::Add(hn::Add(nonfinite[0], nonfinite[1]), hn::Add(nonfinite[2], nonfinite[3])), d,
+             softmax.nonfinite + at);
+  return hn::Max(hn::Max(max[0], max[1]), hn::Max(max[2], max[3]));
 }
 
 // Where the maximum grew from `former` to `shift`: the sums so far become sums of exp(s − shift).
@@ -123,7 +139,7 @@ HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, RunningSoft
   for (int vector = 0; vector < Panel<T>::vectors; ++vector) {
     const std::int64_t at = panel.lane + vector * Panel<T>::vector;
     const auto former = hn::LoadU(d, softmax.max + at);
-    const auto max = close_and_find_max(s, panel, vector, at, softmax);
+    const auto max = close_and_find_max(s, panel, at, softmax);
     // Queries without an open key so far have the maximum −inf: any finite shift does.
     const auto none = hn::Eq(max, hn::Set(d, -std::numeric_limits<T>::infinity()));
     const auto shift = hn::IfThenElse(none, hn::Zero(d), max);
@@ -137,14 +153,13 @@ HWY_INLINE void update_running_softmax(T* s, const TilePanel& panel, RunningSoft
 
 // s ← 0 where dropout does not keep the weight. The sums have it already.
 template <class T>
-HWY_INLINE void drop_weights(const QueryBlock<T>& b, const Tile& tile, const TilePanel& panel, T* s) {
+HWY_INLINE void drop_weights(const PairBits& kept, const TilePanel& panel, T* s) {
   const hn::ScalableTag<T> d;
-  std::uint32_t kept[block];
-  b.template kept<Panel<T>::lanes>(tile, panel.lane, kept);
   for (std::int64_t j = panel.begin; j < panel.end; ++j) {
     for (int v = 0; v < Panel<T>::vectors; ++v) {
-      T* x = s + j * stride<T> + panel.lane + v * Panel<T>::vector;
-      hn::StoreU(hn::IfThenElseZero(lane_mask(d, kept[j], v), hn::LoadU(d, x)), d, x);
+      const std::int64_t at = panel.lane + v * Panel<T>::vector;
+      T* x = s + j * stride<T> + at;
+      hn::StoreU(hn::IfThenElseZero(kept.lanes(d, at, j), hn::LoadU(d, x)), d, x);
     }
   }
 }
@@ -231,9 +246,11 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
 
   Tile tile;
   TilePanel panel;
+  PairBits kept;
   for (std::int64_t key = b.first_tile(); key < b.end; key += block) {
     if (!b.open_tile(key, tile)) continue;
     const Rows<const T> v = whole_vectors<T>({h.v[key], h.v.stride}, tile.keys, h.value_size, values);
+    if (h.keep.data != nullptr) b.fill_kept(tile, kept);
     Ahead<T> ahead;
     if (key + block < b.end) {
       const std::int64_t n = std::min(block, h.keys - key - block);
@@ -251,7 +268,7 @@ HWY_INLINE std::uint64_t forward_of(const AttentionHead<T>& h, std::int64_t firs
       } else {
         update_running_softmax<false>(s, panel, softmax);
       }
-      if (h.keep.data != nullptr) drop_weights(b, tile, panel, s);
+      if (h.keep.data != nullptr) drop_weights(kept, panel, s);
       add_to_queries(tile, panel, static_cast<const T*>(s), v, softmax.width, softmax.output, ahead);
     }
   }
@@ -270,7 +287,7 @@ HWY_INLINE void weights_of_panel(const TilePanel& panel, const T* shift, const T
       T* x = s + j * stride<T> + at;
       const auto e = exp_share(d, hn::Sub(hn::LoadU(d, x), hn::LoadU(d, shift + at)));
       const auto p = hn::Mul(e, hn::LoadU(d, factor + at));
-      hn::StoreU(full ? p : hn::IfThenElseZero(lane_mask(d, panel.lanes[j], v), p), d, x);
+      hn::StoreU(full ? p : hn::IfThenElseZero(panel.open->lanes(d, at, j), p), d, x);
     }
   }
 }

@@ -1,6 +1,6 @@
 // Which pairs of a tile are open. A tile is 64 keys by 64 queries, and each query has a word of 64 bits, one
 // for each key. A panel is the group of queries that one product takes. They lie along the lanes of the
-// vectors, so for a panel the words are transposed: one word for each key, with one bit for each lane.
+// vectors, so the lanes that a key is open to are those whose words have its bit.
 // Compiled anew for every SIMD target, hence no plain include guard.
 #if defined(HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_KERNELS_TILE_MASK_TOGGLE
@@ -66,37 +66,30 @@ HWY_INLINE std::uint64_t bits_without_minus_infinity(const T* x, std::int64_t co
   return bits;
 }
 
-// 8 × 8 bits: bit c of byte r becomes bit r of byte c (Hacker's Delight, 7-3).
-inline std::uint64_t transpose_bits(std::uint64_t x) {
-  std::uint64_t t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAu;
-  x ^= t ^ (t << 7);
-  t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCu;
-  x ^= t ^ (t << 14);
-  t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0u;
-  return x ^ t ^ (t << 28);
-}
+// A word for each query of a block, with one bit for each key of a tile.
+struct PairBits {
+  std::uint64_t query[block];
+  std::uint32_t half[2][block];  // the words' low and high halves
 
-// Transposes the words: bit i of lanes[j] is bit j of query[i], for the queries i of a panel.
-template <int lane_count>
-HWY_INLINE void lanes_of(const std::uint64_t* query, std::uint32_t* lanes) {
-  static_assert(lane_count <= 32);
-  for (int j = 0; j < block; ++j) lanes[j] = 0;
-  for (int j = 0; j < block; j += 8) {
-    for (int i = 0; i < lane_count; i += 8) {
-      std::uint64_t square = 0;
-      for (int r = 0; r < 8 && i + r < lane_count; ++r) square |= ((query[i + r] >> j) & 0xFF) << (8 * r);
-      square = transpose_bits(square);
-      for (int c = 0; c < 8; ++c) lanes[j + c] |= static_cast<std::uint32_t>((square >> (8 * c)) & 0xFF) << i;
+  // After all words were set.
+  void split() {
+    for (std::int64_t i = 0; i < block; ++i) {
+      half[0][i] = static_cast<std::uint32_t>(query[i]);
+      half[1][i] = static_cast<std::uint32_t>(query[i] >> 32);
     }
   }
-}
-
-// The lanes of one vector of a panel.
-template <class D>
-HWY_INLINE hn::Mask<D> lane_mask(D d, std::uint32_t lanes, int vector) {
-  const std::uint64_t bits = lanes >> (vector * static_cast<int>(hn::MaxLanes(d)));
-  return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
-}
+  // The lanes of a vector of queries, the first of which is `at`, where the bit of key j is set.
+  template <class D>
+  HWY_INLINE hn::Mask<D> lanes(D d, std::int64_t at, std::int64_t j) const {
+    const hn::RebindToUnsigned<D> du;
+    if constexpr (sizeof(hn::TFromD<D>) == 8) {
+      return hn::RebindMask(d, hn::TestBit(hn::LoadU(du, query + at), hn::Set(du, std::uint64_t{1} << j)));
+    } else {
+      const auto words = hn::LoadU(du, half[j >> 5] + at);
+      return hn::RebindMask(d, hn::TestBit(words, hn::Set(du, std::uint32_t{1} << (j & 31))));
+    }
+  }
+};
 
 // One bit for each lane that is set.
 template <class D>
@@ -108,11 +101,11 @@ HWY_INLINE std::uint64_t lanes_set(D d, hn::Mask<D> mask) {
 
 // 64 keys by the 64 queries of a block.
 struct Tile {
-  std::int64_t key = 0;        // first
-  std::int64_t keys = 0;       // 64, or fewer at the end
-  std::uint64_t query[block];  // keys that are open to each query; not set in a full tile
-  std::uint64_t any = 0;       // keys that are open to some query
-  bool full = false;           // every pair is open, for 64 queries
+  std::int64_t key = 0;   // first
+  std::int64_t keys = 0;  // 64, or fewer at the end
+  PairBits open;          // not set in a full tile
+  std::uint64_t any = 0;  // keys that are open to some query
+  bool full = false;      // every pair is open, for 64 queries
 
   struct Range {
     std::int64_t begin, end;
@@ -120,17 +113,17 @@ struct Tile {
   // The keys between the first and the last one that is open to some of these queries.
   Range keys_of(std::int64_t first, std::int64_t count) const {
     if (full) return {0, keys};
-    std::uint64_t open = 0;
-    for (std::int64_t i = first; i < first + count; ++i) open |= query[i];
-    return open == 0 ? Range{0, 0} : Range{std::countr_zero(open), 64 - std::countl_zero(open)};
+    std::uint64_t some = 0;
+    for (std::int64_t i = first; i < first + count; ++i) some |= open.query[i];
+    return some == 0 ? Range{0, 0} : Range{std::countr_zero(some), 64 - std::countl_zero(some)};
   }
   // The queries between the first and the last one that some of these keys are open to.
   Range queries_of(std::int64_t first, std::int64_t count) const {
     Range range{0, block};
     if (full) return range;
     const std::uint64_t of_keys = low_bits(first + count) & ~low_bits(first);
-    while (range.begin < range.end && (query[range.begin] & of_keys) == 0) ++range.begin;
-    while (range.end > range.begin && (query[range.end - 1] & of_keys) == 0) --range.end;
+    while (range.begin < range.end && (open.query[range.begin] & of_keys) == 0) ++range.begin;
+    while (range.end > range.begin && (open.query[range.end - 1] & of_keys) == 0) --range.end;
     return range;
   }
 };
@@ -140,8 +133,8 @@ struct TilePanel {
   std::int64_t lane = 0;   // first query, in the block
   std::int64_t begin = 0;  // keys begin <= j < end of the tile; the others are closed to the whole panel
   std::int64_t end = 0;
-  std::uint64_t every = 0;     // keys that are open to all queries of the panel
-  std::uint32_t lanes[block];  // queries that each key is open to; not set in a full panel
+  std::uint64_t every = 0;  // keys that are open to all queries of the panel
+  const PairBits* open = nullptr;
 
   std::int64_t keys() const { return end - begin; }
   bool full() const { return every == (low_bits(end) & ~low_bits(begin)); }
@@ -167,11 +160,11 @@ struct QueryBlock {
         full_begin(0),
         full_end(h.keys) {
     for (std::int64_t i = first; i < first + count; ++i) {
+      const bool dead = h.begin[i] >= h.end[i];
+      begin = std::min(begin, dead ? h.keys : h.begin[i]);
+      end = std::max(end, dead ? 0 : h.end[i]);
       full_begin = std::max(full_begin, h.begin[i]);
       full_end = std::min(full_end, h.end[i]);
-      if (h.begin[i] >= h.end[i]) continue;
-      begin = std::min(begin, h.begin[i]);
-      end = std::max(end, h.end[i]);
     }
     if (count < block || skip != 0) full_end = full_begin;
   }
@@ -188,36 +181,43 @@ struct QueryBlock {
                 key + tile.keys <= full_end;
     tile.any = tile.full ? all : 0;
     if (tile.full) return true;
+    fill_open(tile);
     std::uint64_t every = all;
-    for (std::int64_t i = 0; i < block; ++i) {
-      const std::uint64_t open = i < count && (skip >> i & 1) == 0 ? open_keys(first + i, tile) : 0;
-      tile.query[i] = open;
-      tile.any |= open;
-      every &= open;
-    }
+    for (const std::uint64_t open : tile.open.query) tile.any |= open, every &= open;
     tile.full = every == all;
     return tile.any != 0;
   }
 
-  // Keys of a tile that are open to one query.
-  std::uint64_t open_keys(std::int64_t query, const Tile& tile) const {
-    std::uint64_t open =
-        low_bits(tile.keys) & low_bits(head.end[query] - tile.key) & ~low_bits(head.begin[query] - tile.key);
-    if (open != 0 && head.open.data != nullptr) open &= bits_of(head.open[query] + tile.key, tile.keys);
-    if (open != 0 && head.bias.data != nullptr)
-      open &= bits_without_minus_infinity(head.bias[query] + tile.key, tile.keys);
-    return open;
+  // The pairs of a tile that are open.
+  void fill_open(Tile& tile) const {
+    std::uint64_t* open = tile.open.query;
+    const std::int64_t* from = head.begin + first;
+    const std::int64_t* to = head.end + first;
+    for (std::int64_t i = 0; i < count; ++i) {  // without branches, so that it becomes vectors
+      const std::int64_t low = std::clamp<std::int64_t>(from[i] - tile.key, 0, block - 1);
+      const std::int64_t high = std::min(to[i] - tile.key, tile.keys);
+      const std::uint64_t below = ~std::uint64_t{0} >> (block - std::clamp<std::int64_t>(high, 1, block));
+      open[i] = from[i] - tile.key < high ? below & (~std::uint64_t{0} << low) : 0;
+    }
+    std::fill(open + count, open + block, 0);
+    for (std::uint64_t rest = skip; rest != 0; rest &= rest - 1) open[std::countr_zero(rest)] = 0;
+    for (std::int64_t i = 0; i < count && (head.open.data != nullptr || head.bias.data != nullptr); ++i) {
+      if (open[i] != 0 && head.open.data != nullptr) {
+        open[i] &= bits_of(head.open[first + i] + tile.key, tile.keys);
+      }
+      if (open[i] != 0 && head.bias.data != nullptr) {
+        open[i] &= bits_without_minus_infinity(head.bias[first + i] + tile.key, tile.keys);
+      }
+    }
+    tile.open.split();
   }
 
-  // Queries whose weight dropout keeps, a word of lanes for each key of a tile.
-  template <int lane_count>
-  void kept(const Tile& tile, std::int64_t lane, std::uint32_t* lanes) const {
-    std::uint64_t query[lane_count];
-    for (std::int64_t i = 0; i < lane_count; ++i) {
-      const bool inside = lane + i < count;
-      query[i] = inside ? bits_of(head.keep[first + lane + i] + tile.key, tile.keys) : 0;
+  // The pairs of a tile whose weight dropout keeps.
+  void fill_kept(const Tile& tile, PairBits& kept) const {
+    for (std::int64_t i = 0; i < block; ++i) {
+      kept.query[i] = i < count ? bits_of(head.keep[first + i] + tile.key, tile.keys) : 0;
     }
-    lanes_of<lane_count>(query, lanes);
+    kept.split();
   }
 };
 
@@ -225,17 +225,17 @@ struct QueryBlock {
 template <int lane_count>
 HWY_INLINE bool open_panel(const Tile& tile, std::int64_t lane, TilePanel& panel) {
   panel.lane = lane;
+  panel.open = &tile.open;
   if (tile.full) {
     panel.begin = 0, panel.end = tile.keys, panel.every = low_bits(tile.keys);
     return true;
   }
   std::uint64_t any = 0, every = ~std::uint64_t{0};
-  for (int i = 0; i < lane_count; ++i) any |= tile.query[lane + i], every &= tile.query[lane + i];
+  for (int i = 0; i < lane_count; ++i) any |= tile.open.query[lane + i], every &= tile.open.query[lane + i];
   if (any == 0) return false;
   panel.begin = std::countr_zero(any);
   panel.end = 64 - std::countl_zero(any);
   panel.every = every;
-  if (!panel.full()) lanes_of<lane_count>(tile.query + lane, panel.lanes);
   return true;
 }
 
