@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <string>
 
@@ -29,7 +28,10 @@ void openblas_set_num_threads(int threads);
 int openblas_get_num_threads(void);
 }
 
+#include "../support/same_bits.h"
+
 using namespace heed;
+using heed::test::same_bits;
 
 namespace {
 
@@ -50,11 +52,6 @@ Tensor laid_out(Layout layout, std::int64_t rows, std::int64_t columns, DType dt
   }
   const Tensor wide = randn({rows, columns, 3}, generator, dtype);
   return select(wide, 2, 1);
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const auto x = cast(a, DType::f64).to_vector<double>(), y = cast(b, DType::f64).to_vector<double>();
-  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
 }
 
 // |y − a b| against Σ|a||b|, in units of what a chain of k additions may lose.

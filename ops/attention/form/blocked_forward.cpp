@@ -53,7 +53,7 @@ std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, const kernel
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
   std::uint64_t nonfinite = pass.finite.template reached<T>(block.sample, block.h, block.first);
   if (head.queries == 1) {
-    nonfinite |= kernels::attention_query(head, 0, block.output[0], block.rows, scratch) ? 0 : 1;
+    nonfinite |= kernels::attention_query(head, block.output, block.rows, scratch) ? 0 : 1;
   } else {
     nonfinite |= kernels::attention_forward(head, block.first, block.output, block.rows, next, scratch);
   }
@@ -106,8 +106,9 @@ template <class T, class Body>
 void for_blocks(const Pass<T>& pass, Body&& body) {
   const AttentionHeads& x = pass.given;
   const std::int64_t blocks = x.blocks();
-  const std::int64_t scratch =
-      std::max(kernels::attention_forward_scratch(x.size, x.value_size), x.queries == 1 ? 2 * x.keys : 0);
+  const std::int64_t of_query =
+      x.queries == 1 ? kernels::attention_query_scratch(x.keys, x.size, x.value_size) : 0;
+  const std::int64_t scratch = std::max(kernels::attention_forward_scratch(x.size, x.value_size), of_query);
   const auto block_at = [&](std::int64_t i) {
     const std::int64_t head = i / blocks;
     return block_of(pass, head / x.heads, head % x.heads,

@@ -64,16 +64,16 @@ HWY_INLINE void apply_softcap(T cap, T* s, std::int64_t n, T* slope) {
   }
 }
 
-// s ← s − slope · |position of the query − key| on n keys of a panel.
+// s ← s − slope · |position of the query − key| on n keys of a panel. Exact where distances are below 2^24 (f32).
 template <class T>
 HWY_INLINE void subtract_distances(T slope_of_head, double position, std::int64_t key, T* s, std::int64_t n) {
   const hn::ScalableTag<T> d;
   const auto slope = hn::Set(d, slope_of_head);
   for (int v = 0; v < Panel<T>::lanes; v += Panel<T>::vector) {
-    const auto positions = hn::Iota(d, static_cast<T>(position + v));
+    const auto from_first = hn::Iota(d, static_cast<T>(position + v - static_cast<double>(key)));
     for (std::int64_t j = 0; j < n; ++j) {
       T* x = s + j * stride<T> + v;
-      const auto distance = hn::Abs(hn::Sub(positions, hn::Set(d, static_cast<T>(key + j))));
+      const auto distance = hn::Abs(hn::Sub(from_first, hn::Set(d, static_cast<T>(j))));
       hn::StoreU(hn::NegMulAdd(slope, distance, hn::LoadU(d, x)), d, x);
     }
   }

@@ -194,10 +194,11 @@ struct QueryBlock {
     const std::int64_t* from = head.begin + first;
     const std::int64_t* to = head.end + first;
     for (std::int64_t i = 0; i < count; ++i) {  // without branches, so that it becomes vectors
-      const std::int64_t low = std::clamp<std::int64_t>(from[i] - tile.key, 0, block - 1);
+      const std::int64_t low = std::max<std::int64_t>(from[i] - tile.key, 0);
       const std::int64_t high = std::min(to[i] - tile.key, tile.keys);
       const std::uint64_t below = ~std::uint64_t{0} >> (block - std::clamp<std::int64_t>(high, 1, block));
-      open[i] = from[i] - tile.key < high ? below & (~std::uint64_t{0} << low) : 0;
+      const std::uint64_t above = ~std::uint64_t{0} << std::min(low, block - 1);
+      open[i] = low < high ? below & above : 0;
     }
     std::fill(open + count, open + block, 0);
     for (std::uint64_t rest = skip; rest != 0; rest &= rest - 1) open[std::countr_zero(rest)] = 0;
