@@ -40,14 +40,6 @@ Operands operands(std::int64_t time, bool grad, std::int64_t kv_heads = heads) {
   return {make(heads), make(kv_heads), make(kv_heads), randn({batch, heads, time, head_size}, generator)};
 }
 
-// After a round of the work, outside of its time.
-void ask(bench::PeakBeside& peak, benchmark::State& state) {
-  if (!peak.due()) return;
-  state.PauseTiming();
-  peak.round();
-  state.ResumeTiming();
-}
-
 // `open`: number of pairs of one head that the mask allows; each counts for two products of 2·D operations.
 void report(benchmark::State& state, const Tensor& q, double open, double factor,
             const bench::PeakBeside& peak) {
@@ -70,7 +62,7 @@ void run(benchmark::State& state, const AttentionOptions& options, bool both, st
     const Tensor y = attention(x.q, x.k, x.v, options).output;
     if (both) benchmark::DoNotOptimize(grad(std::span(&y, 1), inputs, {.grad_outputs = {x.cotangent}}));
     benchmark::DoNotOptimize(y);
-    ask(peak, state);
+    peak.between(state);
   }
   report(state, x.q, open, both ? 3.5 : 1, peak);
 }
@@ -87,7 +79,7 @@ void textbook(benchmark::State& state) {
   const Tensor open = AttentionMask::causal().open_pairs({1, 1, state.range(0), state.range(0)});
   for (auto _ : state) {
     benchmark::DoNotOptimize(scaled_dot_product_attention(x.q, x.k, x.v, open).output);
-    ask(peak, state);
+    peak.between(state);
   }
   report(state, x.q, half(state.range(0)), 1, peak);
 }

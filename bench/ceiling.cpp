@@ -88,8 +88,7 @@ double fma_peak() { return best_rate(std::chrono::milliseconds(50)); }
 
 bool PeakBeside::due() const { return Clock::now() - last_ >= std::chrono::milliseconds(2); }
 
-void PeakBeside::round() {
-  if (!due()) return;
+void PeakBeside::measure() {
   rates_.push_back(best_rate(std::chrono::microseconds(60)));
   last_ = Clock::now();
 }

@@ -11,17 +11,25 @@ namespace heed::bench {
 double fma_peak();
 
 /// The same beside other work: a CPU under heavy products lowers its clock, and a probe that runs alone would
-/// see the higher one. Call `round` after each round of the work, outside of its time.
+/// see the higher one.
 class PeakBeside {
  public:
-  /// Measures for some 60 microseconds, if the last time was at least 2 milliseconds ago.
-  void round();
-  /// Whether `round` would measure.
-  bool due() const;
+  /// After a round of the work, outside of its time: measures for some 60 microseconds, if the last time was at
+  /// least 2 milliseconds ago. `state` is that of Google Benchmark.
+  template <class State>
+  void between(State& state) {
+    if (!due()) return;
+    state.PauseTiming();
+    measure();
+    state.ResumeTiming();
+  }
   /// The median, in GFLOP/s; of one thread.
   double gflops() const;
 
  private:
+  bool due() const;
+  void measure();
+
   std::vector<double> rates_;
   std::chrono::steady_clock::time_point last_ = {};
 };
