@@ -3,7 +3,8 @@
 DIR holds the peers' programs: tagged.py, pingpong.cpp, torch_*.py, libtorch_*.cpp, ort_attention.js and
 make_attention_onnx.py. A peer whose framework is not installed is named and left out. The commands alternate
 (A B, B A, ...); with several threads results count beside each other only where the two cores lay alike, which
-tagged.py says.
+tagged.py says. Each peer gets its best: the OpenMP build of OpenBLAS, told which CPU it runs on, since Debian's
+takes a CPU newer than itself for a Prescott, and once more with an allocator that keeps its pages ("tuned").
 """
 import argparse
 import json
@@ -83,6 +84,7 @@ class Peers:
             words = ["--data", str(self.a.data), *t, *TRAIN_ARGS[suite]]
             if "PyTorch" not in self.absent:
                 result["PyTorch"] = [self.torch("torch_train_lm.py", *words)]
+                result["PyTorch, tuned"] = [self.torch("torch_train_lm.py", *words, tuned=True)]
             if "libtorch" not in self.absent:
                 result["libtorch"] = [self.libtorch("libtorch_train_lm", *words)]
         elif suite == "attention":
@@ -126,7 +128,8 @@ def run_in_turn(a, pingpong, ours, theirs, threads):
     words = [PYTHON, str(a.peers / "tagged.py"), "--rounds", str(a.rounds), "--pingpong", pingpong, "--"]
     for command in (*theirs, ours):
         words += [*command, "---"]
-    env = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
+    env = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads),
+               OPENBLAS_CORETYPE=core_type())
     results = {}  # (what, unit) → cores → "heed" or "peer" → values
     output = subprocess.run(words[:-1], env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
     for line in map(json.loads, output.splitlines()):
@@ -153,6 +156,13 @@ def print_rows(results, peer, threads):
                       f"{spread(sides['peer'])} | {ratio:.2f} |", flush=True)
 
 
+def core_type():
+    """What OpenBLAS is told that the CPU is."""
+    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    return os.environ.get("OPENBLAS_CORETYPE", "SkylakeX" if "avx512bw" in flags else "Haswell" if "avx2" in flags
+                          else "")
+
+
 def machine():
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -165,7 +175,8 @@ def main():
     a.build.mkdir(parents=True, exist_ok=True)
     peers = Peers(a)
     pingpong = peers.compiled("pingpong", "-std=c++20", "-pthread")
-    print(f"Machine: {machine()}. Medians, and least and most in brackets; {a.rounds} rounds in turn.\n")
+    print(f"Machine: {machine()}. Medians, and least and most in brackets; {a.rounds} rounds in turn. "
+          f"Peers multiply with OpenMP's OpenBLAS as {core_type() or 'it detects itself'}.\n")
     for name, reason in peers.absent.items():
         print(f"{name} is absent: {reason}.")
     print("\n| work | threads | cores | heed | peer | its figure | heed ÷ peer |\n| --- | --- | --- | --- | --- | --- | --- |",
