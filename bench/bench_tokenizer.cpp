@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <heed/core/random.h>
 #include <heed/io/read_file.h>
 #include <heed/text/bpe_tokenizer.h>
 
@@ -50,6 +51,20 @@ int main(int count, char** arguments) {
   if (!gpt2.empty()) {
     theirs.emplace(text::load_gpt2_files(gpt2 / "encoder.json", gpt2 / "vocab.bpe"));
     add_benchmarks("gpt2", *theirs, text);
+    benchmark::RegisterBenchmark("load/gpt2", [&](benchmark::State& state) {
+      for (auto _ : state) {
+        benchmark::DoNotOptimize(text::load_gpt2_files(gpt2 / "encoder.json", gpt2 / "vocab.bpe"));
+      }
+    })->Unit(benchmark::kMillisecond);
   }
+  // A piece without blanks, as of a genome.
+  benchmark::RegisterBenchmark("learn/one_piece", [](benchmark::State& state) {
+    Generator generator(1);
+    std::string letters;
+    for (const auto i : randint(0, 4, {1 << 20}, generator).to_vector<std::int64_t>()) {
+      letters += "acgt"[static_cast<std::size_t>(i)];
+    }
+    for (auto _ : state) benchmark::DoNotOptimize(text::train_bpe(letters, {.vocab_size = 1024}));
+  })->Unit(benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -12,6 +12,7 @@
 #include <heed/io/read_file.h>
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/byte_alphabet.h>
+#include <heed/text/tokenizer_json.h>
 
 namespace heed::text {
 namespace {
@@ -141,18 +142,25 @@ void expect(const Json& object, const char* where, const char* field, const std:
                fmt::format("{}", fmt::join(texts, " or ")));
 }
 
+// A member of an object, or null.
+const Json& member(const Json& object, const char* name) {
+  static const Json nothing;
+  const auto found = object.find(name);
+  return found == object.end() ? nothing : *found;
+}
+
 void check_kind(const Json& root, Problems& problems) {
   const Json nothing;
   for (const char* part : {"normalizer", "truncation", "padding"})
     expect(root, "tokenizer", part, {nothing}, problems);
-  const Json pre = root.value("pre_tokenizer", Json());
+  const Json& pre = member(root, "pre_tokenizer");
   expect(pre, "pre_tokenizer", "type", {"ByteLevel"}, problems);
   expect(pre, "pre_tokenizer", "add_prefix_space", {false}, problems);
   expect(pre, "pre_tokenizer", "use_regex", {nothing, true}, problems);
-  expect(root.value("decoder", Json()), "decoder", "type", {"ByteLevel"}, problems);
-  const Json post = root.value("post_processor", Json());
+  expect(member(root, "decoder"), "decoder", "type", {"ByteLevel"}, problems);
+  const Json& post = member(root, "post_processor");
   if (!post.is_null()) expect(post, "post_processor", "type", {"ByteLevel"}, problems);
-  const Json model = root.value("model", Json());
+  const Json& model = member(root, "model");
   expect(model, "model", "type", {"BPE"}, problems);
   expect(model, "model", "dropout", {nothing}, problems);
   for (const char* field : {"continuing_subword_prefix", "end_of_word_suffix"}) {
@@ -210,7 +218,10 @@ std::vector<std::string> merge_lines(const BpeVocabulary& v) {
 }  // namespace
 
 BpeVocabulary bpe_from_huggingface(std::string_view json) {
-  const Json root = Json::parse(json, nullptr, false);
+  return detail::bpe_from_huggingface(Json::parse(json, nullptr, false));
+}
+
+BpeVocabulary detail::bpe_from_huggingface(const Json& root) {
   Problems problems;
   BpeVocabulary vocabulary;
   if (!root.is_object()) {
@@ -276,31 +287,14 @@ void save_tokenizer(const std::string& path, const Tokenizer& tokenizer) {
 
 namespace {
 
-// Whether JSON that is no tokenizer is one of GPT-2's two files: ids by token and nothing else.
-bool is_vocabulary(const std::string& text) {
-  const Json json = Json::parse(text);
+// Whether JSON is the first of GPT-2's two files: ids by token and nothing else.
+bool is_vocabulary(const Json& json) {
   return !json.empty() &&
          std::all_of(json.begin(), json.end(), [](const Json& id) { return id.is_number_integer(); });
 }
 
-}  // namespace
-
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  const std::string text = io::read_json_object(path);
-  try {
-    return tokenizer_from_json(text);
-  } catch (const ValueError& error) {
-    if (!is_vocabulary(text)) fail<IoError>("load_tokenizer", fmt::format("'{}': {}", path, error.what()));
-  }
-  const std::filesystem::path merges = std::filesystem::path(path).parent_path() / "merges.txt";
-  if (std::filesystem::exists(merges)) return std::make_unique<BpeTokenizer>(load_gpt2_files(path, merges));
-  fail<IoError>("load_tokenizer",
-                fmt::format("'{}': is the vocabulary of a tokenizer without its merges", path), {},
-                "merges.txt beside it, or a tokenizer.json");
-}
-
-BpeVocabulary load_gpt2_files(const std::string& vocab_path, const std::string& merges_path) {
-  const Json vocab = Json::parse(io::read_json_object(vocab_path));
+std::unique_ptr<BpeTokenizer> gpt2_tokenizer(const Json& vocab, const std::string& vocab_path,
+                                             const std::string& merges_path) {
   BpeVocabulary vocabulary;
   Problems problems;
   naming(vocab_path, [&] {
@@ -324,8 +318,26 @@ BpeVocabulary load_gpt2_files(const std::string& vocab_path, const std::string& 
     }
     problems.raise();
   });
-  naming(vocab_path, [&] { BpeTokenizer{vocabulary}; });
-  return vocabulary;
+  return naming(vocab_path, [&] { return std::make_unique<BpeTokenizer>(std::move(vocabulary)); });
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+  const Json root = Json::parse(io::read_json_object(path));
+  if (!is_vocabulary(root)) {
+    return naming(path, [&] { return detail::tokenizer_from_json(root); });
+  }
+  const std::filesystem::path merges = std::filesystem::path(path).parent_path() / "merges.txt";
+  if (std::filesystem::exists(merges)) return gpt2_tokenizer(root, path, merges);
+  fail<IoError>("load_tokenizer",
+                fmt::format("'{}': is the vocabulary of a tokenizer without its merges", path), {},
+                "merges.txt beside it, or a tokenizer.json");
+}
+
+BpeVocabulary load_gpt2_files(const std::string& vocab_path, const std::string& merges_path) {
+  const Json vocab = Json::parse(io::read_json_object(vocab_path));
+  return gpt2_tokenizer(vocab, vocab_path, merges_path)->vocabulary();
 }
 
 void save_gpt2_files(const std::string& vocab_path, const std::string& merges_path,

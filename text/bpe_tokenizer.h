@@ -30,7 +30,7 @@ struct BpeTrainOptions {
 /// Gpt2Split becomes a new token; of equally frequent pairs, the one with the lower ids. The same text
 /// gives the same vocabulary on every platform. The result has fewer than vocab_size tokens when no pair
 /// occurs often enough.
-/// Throws    ValueError (vocab_size below 256, min_count below 1).
+/// Throws    ValueError (vocab_size below 256, min_count below 1, 4 GiB of different pieces).
 BpeVocabulary train_bpe(std::string_view text, const BpeTrainOptions& options);
 
 /// Byte-level BPE as in GPT-2, for any bytes: decode(encode(bytes)) == bytes. Text is cut into pieces by

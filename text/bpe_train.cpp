@@ -1,7 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <queue>
 #include <unordered_map>
-#include <unordered_set>
 
 #include <heed/core/arguments.h>
 #include <heed/text/bpe_tokenizer.h>
@@ -19,24 +19,37 @@ struct PairHash {
   }
 };
 
-struct Word {
-  std::vector<std::int64_t> ids;
-  std::int64_t count = 0;
+// The different pieces of a text, one after another.
+struct Pieces {
+  std::vector<std::int32_t> ids;     // of all bytes
+  std::vector<std::uint32_t> ends;   // of each piece
+  std::vector<std::int64_t> counts;  // of each piece
 };
 
-// How often each pair occurs, and in which words; gives the most frequent pair.
+// How often each pair occurs, and where; gives the most frequent pair. A piece is a linked list, so that joining
+// a pair takes no longer than it has occurrences, however long its pieces are.
 class PairCounts {
  public:
-  explicit PairCounts(std::vector<Word> words) : words_(std::move(words)) {
-    for (std::size_t w = 0; w < words_.size(); ++w) add(w, words_[w].count);
-    for (const auto& [pair, count] : counts_) queue_.push({count, pair});
+  explicit PairCounts(const Pieces& pieces) : counts_(pieces.counts) {
+    symbols_.resize(pieces.ids.size());
+    std::uint32_t begin = 0;
+    for (std::uint32_t piece = 0; piece < pieces.ends.size(); ++piece) {
+      const std::uint32_t end = pieces.ends[piece];
+      for (std::uint32_t i = begin; i < end; ++i) {
+        symbols_[i] = {pieces.ids[i], i == begin ? none : i - 1, i + 1 == end ? none : i + 1, piece};
+      }
+      begin = end;
+    }
+    for (std::uint32_t i = 0; i < symbols_.size(); ++i) count(i, 1);
+    for (const auto& [pair, occurrences] : pairs_) queue_.push({occurrences.count, pair});
   }
 
   // The most frequent pair, the lowest of equally frequent ones; count 0 when there is none.
   std::pair<std::int64_t, Pair> best() {
     while (!queue_.empty()) {
       const Entry entry = queue_.top();
-      const std::int64_t now = counts_[entry.pair];
+      const auto found = pairs_.find(entry.pair);
+      const std::int64_t now = found == pairs_.end() ? 0 : found->second.count;
       if (now == entry.count) return {now, entry.pair};
       queue_.pop();
       if (now > 0) queue_.push({now, entry.pair});
@@ -44,25 +57,46 @@ class PairCounts {
     return {0, {}};
   }
 
-  // Replaces the pair by the token `id` in every word.
+  // Replaces the pair by the token `id` in every piece, from left to right.
   void join(const Pair& pair, std::int64_t id) {
-    const std::unordered_set<std::size_t> places = std::move(where_[pair]);
-    std::unordered_set<Pair, PairHash> fresh;
-    for (const std::size_t w : places) {
-      add(w, -words_[w].count);
-      replace(words_[w].ids, pair, id);
-      add(w, words_[w].count);
-      const auto& ids = words_[w].ids;
-      for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-        if (ids[i] == id || ids[i + 1] == id) fresh.insert({ids[i], ids[i + 1]});
-      }
+    std::vector<std::uint32_t> places = std::move(pairs_[pair].places);
+    std::sort(places.begin(), places.end());
+    grown_.clear();
+    for (const std::uint32_t place : places) {
+      Symbol& left = symbols_[place];
+      // Out of date: one of the two has been joined with another one in the meantime.
+      if (left.id != pair.first || left.after == none || symbols_[left.after].id != pair.second) continue;
+      Symbol& right = symbols_[left.after];
+      if (left.before != none) count(left.before, -1);
+      count(place, -1);
+      count(left.after, -1);
+      left.id = static_cast<std::int32_t>(id);
+      left.after = right.after;
+      right.id = -1;
+      if (left.after != none) symbols_[left.after].before = place;
+      if (left.before != none) count(left.before, 1);
+      count(place, 1);
     }
-    for (const Pair& next : fresh) queue_.push({counts_[next], next});
-    counts_.erase(pair);
-    where_.erase(pair);
+    pairs_.erase(pair);
+    std::sort(grown_.begin(), grown_.end());
+    grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
+    for (const Pair& next : grown_) {
+      const auto found = pairs_.find(next);
+      if (found != pairs_.end()) queue_.push({found->second.count, next});
+    }
   }
 
  private:
+  static constexpr std::uint32_t none = 0xFFFFFFFF;
+
+  struct Symbol {
+    std::int32_t id;  // −1: joined with the one before
+    std::uint32_t before, after, piece;
+  };
+  struct Occurrences {
+    std::int64_t count = 0;
+    std::vector<std::uint32_t> places;  // of the left symbols, and some that are out of date
+  };
   struct Entry {
     std::int64_t count;
     Pair pair;
@@ -71,44 +105,43 @@ class PairCounts {
     }
   };
 
-  void add(std::size_t w, std::int64_t count) {
-    const auto& ids = words_[w].ids;
-    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-      const Pair pair{ids[i], ids[i + 1]};
-      counts_[pair] += count;
-      if (count > 0) where_[pair].insert(w);
-    }
+  // The pair that begins here comes (sign 1) or goes (−1), if there is one.
+  void count(std::uint32_t place, int sign) {
+    const Symbol& left = symbols_[place];
+    if (left.after == none) return;
+    const Pair pair{left.id, symbols_[left.after].id};
+    Occurrences& occurrences = pairs_[pair];
+    occurrences.count += sign * counts_[left.piece];
+    if (sign < 0) return;
+    occurrences.places.push_back(place);
+    grown_.push_back(pair);
   }
 
-  static void replace(std::vector<std::int64_t>& ids, const Pair& pair, std::int64_t id) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const bool joins = i + 1 < ids.size() && ids[i] == pair.first && ids[i + 1] == pair.second;
-      ids[kept++] = joins ? id : ids[i];
-      if (joins) ++i;
-    }
-    ids.resize(kept);
-  }
-
-  std::vector<Word> words_;
-  std::unordered_map<Pair, std::int64_t, PairHash> counts_;
-  std::unordered_map<Pair, std::unordered_set<std::size_t>, PairHash> where_;
+  std::vector<std::int64_t> counts_;  // of each piece
+  std::vector<Symbol> symbols_;
+  std::unordered_map<Pair, Occurrences, PairHash> pairs_;
+  std::vector<Pair> grown_;
   std::priority_queue<Entry> queue_;  // counts may be out of date, but then they are too high
 };
 
-std::vector<Word> words_of(std::string_view text) {
-  std::array<std::int64_t, 256> byte_ids{};
+Pieces pieces_of(std::string_view text) {
+  std::array<std::int32_t, 256> byte_ids{};
   const auto& order = byte_alphabet_order();
-  for (std::size_t id = 0; id < order.size(); ++id) byte_ids[order[id]] = static_cast<std::int64_t>(id);
+  for (std::size_t id = 0; id < order.size(); ++id) byte_ids[order[id]] = static_cast<std::int32_t>(id);
   std::unordered_map<std::string_view, std::int64_t> counts;
   Gpt2Split()(text, [&](std::string_view piece) { ++counts[piece]; });
-  std::vector<Word> words;
+  std::size_t bytes = 0;
+  for (const auto& [piece, count] : counts) bytes += piece.size();
+  check_value(bytes < 0xFFFFFFFF, "train_bpe", "bytes of the text's different pieces",
+              static_cast<std::int64_t>(bytes), "fewer than 2^32 - 1");
+  Pieces pieces;
+  pieces.ids.reserve(bytes);
   for (const auto& [piece, count] : counts) {
-    Word word{.ids = {}, .count = count};
-    for (const char c : piece) word.ids.push_back(byte_ids[static_cast<unsigned char>(c)]);
-    words.push_back(std::move(word));
+    for (const char c : piece) pieces.ids.push_back(byte_ids[static_cast<unsigned char>(c)]);
+    pieces.ends.push_back(static_cast<std::uint32_t>(pieces.ids.size()));
+    pieces.counts.push_back(count);
   }
-  return words;
+  return pieces;
 }
 
 }  // namespace
@@ -121,7 +154,7 @@ BpeVocabulary train_bpe(std::string_view text, const BpeTrainOptions& options) {
     vocabulary.tokens.emplace_back(1, static_cast<char>(byte));
   }
   std::unordered_map<std::string, std::int64_t> ids;
-  PairCounts counts(words_of(text));
+  PairCounts counts(pieces_of(text));
   while (static_cast<std::int64_t>(vocabulary.tokens.size()) < options.vocab_size) {
     const auto [count, pair] = counts.best();
     if (count < options.min_count) break;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include <heed/text/byte_alphabet.h>
 #include <heed/text/utf8.h>
@@ -21,6 +22,16 @@ constexpr std::array<char32_t, 256> alphabet = [] {
   return characters;
 }();
 
+// The byte of each character of the alphabet, −1 for others; the alphabet ends below 0x144.
+constexpr std::array<std::int16_t, 0x144> bytes_of_characters = [] {
+  std::array<std::int16_t, 0x144> bytes{};
+  bytes.fill(-1);
+  for (std::size_t byte = 0; byte < alphabet.size(); ++byte) {
+    bytes[alphabet[byte]] = static_cast<std::int16_t>(byte);
+  }
+  return bytes;
+}();
+
 }  // namespace
 
 std::string to_byte_alphabet(std::string_view bytes) {
@@ -34,10 +45,11 @@ std::optional<std::string> from_byte_alphabet(std::string_view text) {
   for (std::size_t offset = 0; offset < text.size();) {
     const std::size_t length = utf8_length(text, offset);
     if (length == 0 || length > 2) return std::nullopt;
-    const char32_t code = decode_utf8(text.substr(offset, length), "from_byte_alphabet").front();
-    const auto* found = std::find(alphabet.begin(), alphabet.end(), code);
-    if (found == alphabet.end()) return std::nullopt;
-    bytes += static_cast<char>(found - alphabet.begin());
+    const auto first = static_cast<unsigned char>(text[offset]);
+    const std::size_t code =
+        length == 1 ? first : (first & 0x1Fu) << 6 | (static_cast<unsigned char>(text[offset + 1]) & 0x3Fu);
+    if (code >= bytes_of_characters.size() || bytes_of_characters[code] < 0) return std::nullopt;
+    bytes += static_cast<char>(bytes_of_characters[code]);
     offset += length;
   }
   return bytes;

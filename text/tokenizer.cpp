@@ -7,6 +7,7 @@
 #include <heed/core/error.h>
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/tokenizer.h>
+#include <heed/text/tokenizer_json.h>
 #include <heed/text/utf8.h>
 
 namespace heed::text {
@@ -87,9 +88,12 @@ std::string CharTokenizer::to_json() const {
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  return detail::tokenizer_from_json(nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false));
+}
+
+std::unique_ptr<Tokenizer> detail::tokenizer_from_json(const nlohmann::json& parsed) {
   if (parsed.is_object() && parsed.contains("model")) {
-    return std::make_unique<BpeTokenizer>(bpe_from_huggingface(json));
+    return std::make_unique<BpeTokenizer>(bpe_from_huggingface(parsed));
   }
   if (!parsed.is_object() || !parsed.contains("type") || !parsed["type"].is_string()) {
     fail<ValueError>("tokenizer_from_json", "not a tokenizer", "", "a JSON object with a text \"type\"");
