@@ -14,6 +14,8 @@
 #include <heed/ops/cast.h>
 #include <heed/ops/slice.h>
 
+#include "../support/same_bits.h"
+
 using Catch::Contains;
 using heed::DType;
 using heed::Generator;
@@ -194,4 +196,25 @@ TEST_CASE("decoding of a model refuses what does not fit") {
   model.train();
   CHECK_THROWS_WITH(model.decode(row_of({1}), caches), Contains("training mode"));
   for (const KVCache& cache : caches) CHECK(cache.longest() == 0);
+}
+
+TEST_CASE("decoding in steps of any length gives the bits of the whole pass", "[bits]") {
+  const auto dtype = GENERATE(DType::f32, DType::f64);
+  CausalLMOptions options = GENERATE(gpt_options, llama_options);
+  options.context = 150;  // more than two tiles of keys
+  const CausalLM model = model_of(dtype, options);
+  const NoGrad guard;
+  Generator generator(3);
+  const Tensor tokens = heed::randint(0, vocabulary, {2, options.context}, generator);
+  const Tensor whole = model(tokens);
+  for (const std::int64_t step : {1, 2, 17, 64}) {
+    CAPTURE(step);
+    std::vector<KVCache> caches = model.make_caches(2);
+    for (std::int64_t begin = 0; begin < options.context; begin += step) {
+      CAPTURE(begin);
+      const std::int64_t end = std::min(begin + step, options.context);
+      const Tensor logits = model.decode(heed::slice(tokens, 1, begin, end), caches);
+      REQUIRE(heed::test::same_bits(logits, heed::slice(whole, 1, begin, end)));
+    }
+  }
 }
