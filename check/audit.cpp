@@ -42,7 +42,7 @@ void look_at(AuditReport& report, const std::string& name, const Tensor& paramet
 }
 
 // The first byte of a parameter and the byte after its last one.
-std::pair<const std::byte*, const std::byte*> bytes_of(const Tensor& x) {
+std::pair<const std::byte*, const std::byte*> byte_range_of(const Tensor& x) {
   std::int64_t first = x.offset();
   std::int64_t last = x.offset();
   for (int axis = 0; axis < x.rank(); ++axis) {
@@ -60,8 +60,8 @@ void look_for_aliases(AuditReport& report, const nn::NamedTensors& parameters) {
       const auto& [name, parameter] = parameters[i];
       const auto& [other_name, other] = parameters[k];
       if (parameter.numel() == 0 || other.numel() == 0) continue;
-      const auto [begin, end] = bytes_of(parameter);
-      const auto [other_begin, other_end] = bytes_of(other);
+      const auto [begin, end] = byte_range_of(parameter);
+      const auto [other_begin, other_end] = byte_range_of(other);
       const std::less<> before;
       if (before(begin, other_end) && before(other_begin, end)) {
         add(report, {AuditProblem::aliased, name, fmt::format("shares elements with {}", other_name)});

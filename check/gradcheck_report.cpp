@@ -10,7 +10,7 @@
 namespace heed::check {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t most_listed = 20;
 
@@ -34,16 +34,18 @@ std::string table(const std::vector<GradcheckElement>& elements, const char* ten
   return text;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value)); }
+OrderedJson number(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(fmt::format("{}", value));
+}
 
-Json json_of(const GradcheckElement& e) {
-  Json json = {{"tensor", e.tensor},
-               {"index", std::vector<std::int64_t>(e.position.begin(), e.position.end())},
-               {"analytic", number(e.analytic)},
-               {"numeric", number(e.numeric)},
-               {"bar", number(e.bar)},
-               {"error_over_bound", number(e.error)},
-               {"verdict", name_of(e.verdict)}};
+OrderedJson json_of(const GradcheckElement& e) {
+  OrderedJson json = {{"tensor", e.tensor},
+                      {"index", std::vector<std::int64_t>(e.position.begin(), e.position.end())},
+                      {"analytic", number(e.analytic)},
+                      {"numeric", number(e.numeric)},
+                      {"bar", number(e.bar)},
+                      {"error_over_bound", number(e.error)},
+                      {"verdict", name_of(e.verdict)}};
   if (e.kink) {
     json["left"] = number(e.left);
     json["right"] = number(e.right);
@@ -51,8 +53,8 @@ Json json_of(const GradcheckElement& e) {
   return json;
 }
 
-Json json_of(const std::vector<GradcheckElement>& elements) {
-  Json list = Json::array();
+OrderedJson json_of(const std::vector<GradcheckElement>& elements) {
+  OrderedJson list = OrderedJson::array();
   for (const GradcheckElement& e : elements) list.push_back(json_of(e));
   return list;
 }
@@ -103,15 +105,15 @@ std::string GradcheckResult::report() const {
 }
 
 std::string GradcheckResult::to_json() const {
-  Json by_verdict = Json::object();
+  OrderedJson by_verdict = OrderedJson::object();
   for (std::size_t i = 0; i < counts.size(); ++i) by_verdict[name_of(static_cast<Verdict>(i))] = counts[i];
-  Json json = {{"check", check},       {"passed", passed},        {"verdict", name_of(verdict)},
-               {"problem", problem},   {"checked", checked},      {"evaluations", evaluations},
-               {"counts", by_verdict}, {"proven", number(proven)}};
+  OrderedJson json = {{"check", check},       {"passed", passed},        {"verdict", name_of(verdict)},
+                      {"problem", problem},   {"checked", checked},      {"evaluations", evaluations},
+                      {"counts", by_verdict}, {"proven", number(proven)}};
   if (checked > 0) json["worst"] = json_of(worst);
   json["failures"] = json_of(failures);
   json["kinks"] = json_of(kinks);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace heed::check

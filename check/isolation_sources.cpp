@@ -28,7 +28,7 @@ std::vector<std::size_t> numbers_of_sources(const Trace& trace, const std::vecto
   return numbers;
 }
 
-bool any(const std::vector<bool>& flags) {
+bool any_set(const std::vector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
@@ -130,7 +130,7 @@ class Owners {
   }
 
   void ask_one_by_one() {
-    if (!any(shared())) return;
+    if (!any_set(shared())) return;
     std::vector<std::vector<bool>> open;
     for (IsolationSource& source : sources_) {
       open.emplace_back();
@@ -213,12 +213,12 @@ std::vector<IsolationSource> sources_of_tokens(const SequenceModel& model, const
   std::vector<bool> shared = first.shared();
   // Rows that several tokens decide together, such as vectors of sorted tokens, may be gathered into
   // rows of one.
-  for (int step = 0; step < gather_steps && any(shared); ++step) {
+  for (int step = 0; step < gather_steps && any_set(shared); ++step) {
     numbers = behind(trace, numbers, shared);
     if (numbers.empty()) break;
     Owners next(model, trace, grid, moved, numbers);
     shared = next.shared();
-    if (!any(shared)) return next.sources();
+    if (!any_set(shared)) return next.sources();
   }
   return first.sources();
 }

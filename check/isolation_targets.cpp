@@ -15,7 +15,7 @@
 namespace heed::check {
 namespace {
 
-constexpr const char* op = "check_targets";
+constexpr const char* targets_op = "check_targets";
 using Text = std::vector<std::int64_t>;
 
 class TargetsProbe {
@@ -76,8 +76,9 @@ class TargetsProbe {
     for (const Text& row : rows) flat.insert(flat.end(), row.begin(), row.end());
     const auto samples = static_cast<std::int64_t>(rows.size());
     const Tensor losses = losses_(from_span(std::span<const std::int64_t>(flat), {samples, positions() + 1}));
-    check_floating(op, "losses", losses);
-    check_shape(op, "losses", losses, {samples, positions()}, "one loss for each token but the first");
+    check_floating(targets_op, "losses", losses);
+    check_shape(targets_op, "losses", losses, {samples, positions()},
+                "one loss for each token but the first");
     return losses;
   }
 
@@ -108,13 +109,13 @@ void examine(TargetsResult& result, const TargetsProbe& probe, std::int64_t t) {
 
 TargetsResult check_targets(const TokenLosses& losses, const Tensor& tokens, std::int64_t vocab_size,
                             const TargetsOptions& options) {
-  check_dtype(op, "tokens", tokens, {DType::i64});
-  check_rank(op, "tokens", tokens, 2, 2);
-  check_value(tokens.size(0) >= 1, op, "sequences of tokens", tokens.size(0), "at least 1");
-  check_value(tokens.size(1) >= 2, op, "length of tokens", tokens.size(1), "at least 2");
-  check_value(vocab_size >= 2, op, "vocab_size", vocab_size, "at least 2");
-  check_value(options.max_positions >= 1, op, "max_positions", options.max_positions, "at least 1");
-  check_indices(op, "tokens", tokens, vocab_size);
+  check_dtype(targets_op, "tokens", tokens, {DType::i64});
+  check_rank(targets_op, "tokens", tokens, 2, 2);
+  check_value(tokens.size(0) >= 1, targets_op, "sequences of tokens", tokens.size(0), "at least 1");
+  check_value(tokens.size(1) >= 2, targets_op, "length of tokens", tokens.size(1), "at least 2");
+  check_value(vocab_size >= 2, targets_op, "vocab_size", vocab_size, "at least 2");
+  check_value(options.max_positions >= 1, targets_op, "max_positions", options.max_positions, "at least 1");
+  check_indices(targets_op, "tokens", tokens, vocab_size);
   const TargetsProbe probe(losses, tokens, vocab_size, options.seed);
   TargetsResult result{.problem = probe.problem()};
   result.passed = result.problem.empty();
@@ -127,14 +128,14 @@ TargetsResult check_targets(const TokenLosses& losses, const Tensor& tokens, std
 }
 
 std::string TargetsResult::report() const {
-  if (!problem.empty()) return fmt::format("{}: nothing proven; {}", op, problem);
+  if (!problem.empty()) return fmt::format("{}: nothing proven; {}", targets_op, problem);
   if (passed) {
     return fmt::format(
         "{}: passed, at {} positions the loss is a probability of the next token, given those before "
         "it; Σ p = 1 to {:.1e}",
-        op, positions, std::abs(worst_total - 1));
+        targets_op, positions, std::abs(worst_total - 1));
   }
-  std::string text = fmt::format("{}: failed at position {} first", op, first);
+  std::string text = fmt::format("{}: failed at position {} first", targets_op, first);
   const auto add = [&](std::int64_t n, const std::string& what) {
     if (n > 0) text += fmt::format("\n  {} of {} positions: {}", n, positions, what);
   };
@@ -150,10 +151,9 @@ std::string TargetsResult::report() const {
 std::string TargetsResult::to_json() const {
   using Json = nlohmann::ordered_json;
   const Json total = std::isfinite(worst_total) ? Json(worst_total) : Json(fmt::format("{}", worst_total));
-  const Json json = {
-      {"check", op},         {"passed", passed}, {"problem", problem},   {"positions", positions},
-      {"unheard", unheard},  {"ahead", ahead},   {"improper", improper}, {"first", first},
-      {"worst_total", total}};
+  const Json json = {{"check", targets_op},    {"passed", passed},   {"problem", problem},
+                     {"positions", positions}, {"unheard", unheard}, {"ahead", ahead},
+                     {"improper", improper},   {"first", first},     {"worst_total", total}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -115,7 +115,7 @@ class Remainders {
   Numbers noise_;
 };
 
-nlohmann::ordered_json number(double value) {
+nlohmann::ordered_json number_or_text(double value) {
   if (std::isfinite(value)) return value;
   return fmt::format("{}", value);
 }
@@ -154,11 +154,13 @@ std::string TaylorResult::report() const {
 
 std::string TaylorResult::to_json() const {
   using Json = nlohmann::ordered_json;
-  Json json = {{"check", "taylor_check"}, {"passed", passed}, {"verdict", name_of(verdict)},
-               {"problem", problem},      {"linear", linear}, {"slope", slope ? number(*slope) : Json()}};
+  Json json = {
+      {"check", "taylor_check"}, {"passed", passed}, {"verdict", name_of(verdict)},
+      {"problem", problem},      {"linear", linear}, {"slope", slope ? number_or_text(*slope) : Json()}};
   json["rows"] = Json::array();
   for (const TaylorRow& row : rows) {
-    json["rows"].push_back({{"step", row.step}, {"remainder", number(row.remainder)}, {"used", row.used}});
+    json["rows"].push_back(
+        {{"step", row.step}, {"remainder", number_or_text(row.remainder)}, {"used", row.used}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

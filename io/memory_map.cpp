@@ -19,12 +19,12 @@
 namespace heed::io {
 namespace {
 
-[[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
+[[noreturn]] void fail_mapping(const std::string& path, const std::string& reason) {
   fail<IoError>("read", fmt::format("'{}': {}", path, reason));
 }
 
 [[noreturn]] void fail_with_errno(const std::string& path) {
-  fail_reading(path, std::generic_category().message(errno));
+  fail_mapping(path, std::generic_category().message(errno));
 }
 
 struct Descriptor {
@@ -59,7 +59,7 @@ MemoryMap::MemoryMap(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) fail_with_errno(path);
-  if (!S_ISREG(status.st_mode)) fail_reading(path, "not a regular file");
+  if (!S_ISREG(status.st_mode)) fail_mapping(path, "not a regular file");
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;  // mmap refuses a length of 0
   void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number, 0);

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t version_bytes = 2;
-constexpr std::size_t data_alignment = 64;        // the elements begin at a multiple of this
-constexpr std::size_t longest_header = 64 << 10;  // NumPy's own are below 200 bytes
+constexpr std::size_t data_alignment = 64;            // the elements begin at a multiple of this
+constexpr std::size_t longest_npy_header = 64 << 10;  // NumPy's own are below 200 bytes
 
 struct Header {
   std::string descr;
@@ -182,7 +182,7 @@ Header take_header(std::string_view& file) {
   if (file.size() < length_bytes) throw Problem{"ends within the header"};
   std::memcpy(&length, file.data(), length_bytes);
   file.remove_prefix(length_bytes);
-  if (length > longest_header) throw Problem{fmt::format("a header of {} bytes is too long", length)};
+  if (length > longest_npy_header) throw Problem{fmt::format("a header of {} bytes is too long", length)};
   if (length > file.size()) throw Problem{"ends within the header"};
   const Header header = HeaderReader(file.substr(0, length)).read();
   file.remove_prefix(length);

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little, "elements are copied a
 constexpr std::uint64_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // the limit that the format sets
 
-[[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
+[[noreturn]] void fail_safetensors(const std::string& path, const std::string& reason) {
   fail<IoError>("read safetensors", fmt::format("'{}': {}", path, reason));
 }
 
@@ -55,14 +55,16 @@ std::span<const std::byte> raw_bytes(const Tensor& contiguous) {
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(path) {
   const std::span<const std::byte> file = file_.bytes();
   if (file.size() < length_bytes) {
-    fail_reading(path, fmt::format("only {} bytes, too short for a header", file.size()));
+    fail_safetensors(path, fmt::format("only {} bytes, too short for a header", file.size()));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > file.size() - length_bytes) {
-    fail_reading(path, fmt::format("claims a header of {} bytes, but the file has {}", length, file.size()));
+    fail_safetensors(path,
+                     fmt::format("claims a header of {} bytes, but the file has {}", length, file.size()));
   }
-  if (length > longest_header) fail_reading(path, fmt::format("its header of {} bytes is too long", length));
+  if (length > longest_header)
+    fail_safetensors(path, fmt::format("its header of {} bytes is too long", length));
   const std::byte* header_bytes = file.data() + length_bytes;
   const std::byte* data = header_bytes + length;
   const std::uint64_t data_bytes = file.size() - length_bytes - length;
@@ -75,18 +77,18 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), file_(p
                        SafetensorsEntry{item.dtype, item.shape, {data + item.begin, data + item.end}});
     }
   } catch (const HeaderProblem& problem) {
-    fail_reading(path, problem.what());
+    fail_safetensors(path, problem.what());
   }
 }
 
 Tensor SafetensorsFile::load(const std::string& name) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end()) fail_reading(path_, fmt::format("has no tensor '{}'", name));
+  if (found == entries_.end()) fail_safetensors(path_, fmt::format("has no tensor '{}'", name));
   const SafetensorsEntry& entry = found->second;
   try {
     return detail::from_file_elements(entry.bytes, entry.dtype, entry.shape);
   } catch (const detail::ElementProblem& problem) {
-    fail_reading(path_, fmt::format("tensor '{}' {}", name, problem.what()));
+    fail_safetensors(path_, fmt::format("tensor '{}' {}", name, problem.what()));
   }
 }
 

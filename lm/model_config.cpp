@@ -12,7 +12,7 @@
 namespace heed::lm {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // In the order of the enumerators.
 const std::vector<std::string_view> activation_names = {"relu", "gelu", "gelu_tanh", "silu"};
@@ -39,15 +39,16 @@ RopeOptions read_rope(io::JsonFields& fields) {
   return rope;
 }
 
-Json parse(std::string_view json) {
-  Json object = Json::parse(json, nullptr, false);
+OrderedJson parse(std::string_view json) {
+  OrderedJson object = OrderedJson::parse(json, nullptr, false);
   if (!object.is_object()) fail<ValueError>("model configuration", "no JSON object");
   return object;
 }
 
 // The entries of an object; nested keys are joined by a dot.
-std::vector<std::pair<std::string, Json>> flat(const Json& object, const std::string& prefix = {}) {
-  std::vector<std::pair<std::string, Json>> entries;
+std::vector<std::pair<std::string, OrderedJson>> flat(const OrderedJson& object,
+                                                      const std::string& prefix = {}) {
+  std::vector<std::pair<std::string, OrderedJson>> entries;
   for (const auto& [key, value] : object.items()) {
     if (!value.is_object()) {
       entries.emplace_back(prefix + key, value);
@@ -59,7 +60,8 @@ std::vector<std::pair<std::string, Json>> flat(const Json& object, const std::st
   return entries;
 }
 
-std::string value_of(const std::vector<std::pair<std::string, Json>>& entries, const std::string& key) {
+std::string value_of(const std::vector<std::pair<std::string, OrderedJson>>& entries,
+                     const std::string& key) {
   const auto found =
       std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == key; });
   return found == entries.end() ? "absent" : found->second.dump();
@@ -72,13 +74,13 @@ std::string_view name_of(nn::NormKind norm) { return name_in(norm_names, norm); 
 std::string_view name_of(RopeLayout layout) { return name_in(layout_names, layout); }
 
 std::string model_config_to_json(const nn::CausalLMOptions& o) {
-  Json config = {{"vocab_size", o.vocab_size},
-                 {"context", o.context},
-                 {"num_layers", o.num_layers},
-                 {"num_heads", o.num_heads},
-                 {"embed_dim", o.embed_dim},
-                 {"dropout", o.dropout},
-                 {"bias", o.bias}};
+  OrderedJson config = {{"vocab_size", o.vocab_size},
+                        {"context", o.context},
+                        {"num_layers", o.num_layers},
+                        {"num_heads", o.num_heads},
+                        {"embed_dim", o.embed_dim},
+                        {"dropout", o.dropout},
+                        {"bias", o.bias}};
   const std::pair<const char*, std::int64_t> sizes[] = {
       {"num_kv_heads", o.num_kv_heads}, {"head_dim", o.head_dim}, {"hidden_dim", o.hidden_dim}};
   for (const auto& [key, size] : sizes) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
+[[noreturn]] void fail_pretrained(const std::string& path, const std::string& reason) {
   fail<IoError>("load_pretrained", fmt::format("'{}': {}", path, reason));
 }
 
@@ -42,7 +42,7 @@ nn::CausalLM load_pretrained(const std::string& folder_name) {
   try {
     config = pretrained_config_from_json(json);
   } catch (const ValueError& error) {
-    fail_loading(config_path, error.what());
+    fail_pretrained(config_path, error.what());
   }
   const WeightFiles files(folder);
   try {
@@ -54,7 +54,7 @@ nn::CausalLM load_pretrained(const std::string& folder_name) {
     model.eval();
     return model;
   } catch (const ValueError& error) {
-    fail_loading(config_path, error.what());
+    fail_pretrained(config_path, error.what());
   }
 }
 

@@ -11,7 +11,7 @@
 namespace heed::lm {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using nn::Activation;
 using nn::CausalLMOptions;
 using nn::NormKind;
@@ -138,7 +138,7 @@ void object_to_other_than_gpt(Objections& objections, const CausalLMOptions& opt
                     "embed_dim / num_heads");
 }
 
-Json write_gpt2(const CausalLMOptions& o) {
+OrderedJson write_gpt2(const CausalLMOptions& o) {
   Objections objections("GPT-2");
   object_to_other_than_gpt(objections, o);
   objections.raise();
@@ -149,7 +149,7 @@ Json write_gpt2(const CausalLMOptions& o) {
           {"n_layer", o.num_layers},
           {"n_head", o.num_heads},
           {"n_embd", o.embed_dim},
-          {"n_inner", o.hidden_dim == 0 ? Json() : Json(o.hidden_dim)},
+          {"n_inner", o.hidden_dim == 0 ? OrderedJson() : OrderedJson(o.hidden_dim)},
           {"activation_function", written(o.activation)},
           {"layer_norm_epsilon", o.norm_epsilon},
           {"resid_pdrop", o.dropout},
@@ -161,7 +161,7 @@ Json write_gpt2(const CausalLMOptions& o) {
           {"torch_dtype", "float32"}};
 }
 
-Json write_llama(const CausalLMOptions& options) {
+OrderedJson write_llama(const CausalLMOptions& options) {
   const CausalLMOptions o = nn::resolved(options);
   Objections objections("Llama");
   objections.unless(o.norm == NormKind::rms, "norm is layer", "rms");
@@ -196,7 +196,7 @@ Json write_llama(const CausalLMOptions& options) {
           {"torch_dtype", "float32"}};
 }
 
-Json write_nanogpt(const CausalLMOptions& o) {
+OrderedJson write_nanogpt(const CausalLMOptions& o) {
   Objections objections("nanoGPT");
   object_to_other_than_gpt(objections, o);
   objections.unless(o.activation == Activation::gelu, fmt::format("activation is {}", name_of(o.activation)),

@@ -13,22 +13,22 @@
 namespace heed::lm {
 namespace {
 
-constexpr std::string_view op = "sample_token";
+constexpr std::string_view sampling_op = "sample_token";
 
 std::vector<double> checked_logits(const Tensor& logits) {
-  check_floating(op, "logits", logits);
-  check_rank(op, "logits", logits, 1, 1);
+  check_floating(sampling_op, "logits", logits);
+  check_rank(sampling_op, "logits", logits, 1, 1);
   const std::vector<double> values = visit_floating(logits.dtype(), [&]<class T>(std::type_identity<T>) {
     const std::vector<T> elements = logits.to_vector<T>();
     return std::vector<double>(elements.begin(), elements.end());
   });
   const auto nan = std::find_if(values.begin(), values.end(), [](double x) { return std::isnan(x); });
   if (nan != values.end()) {
-    fail<ValueError>(op, "a logit is NaN", fmt::format("that of token {}", nan - values.begin()));
+    fail<ValueError>(sampling_op, "a logit is NaN", fmt::format("that of token {}", nan - values.begin()));
   }
   const bool open = std::any_of(values.begin(), values.end(),
                                 [](double x) { return x > -std::numeric_limits<double>::infinity(); });
-  if (!open) fail<ValueError>(op, "no logit is above -inf", describe(logits));
+  if (!open) fail<ValueError>(sampling_op, "no logit is above -inf", describe(logits));
   return values;
 }
 
@@ -38,7 +38,7 @@ void penalise(std::vector<double>& logits, double penalty, std::span<const std::
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const auto bound = static_cast<std::int64_t>(logits.size());
     if (seen[i] < 0 || seen[i] >= bound) {
-      fail_index(op, "seen", seen[i], static_cast<std::int64_t>(i), bound);
+      fail_index(sampling_op, "seen", seen[i], static_cast<std::int64_t>(i), bound);
     }
     if (!done.insert(seen[i]).second) continue;
     double& x = logits[static_cast<std::size_t>(seen[i])];
@@ -89,12 +89,12 @@ void restrict(std::vector<Candidate>& candidates, const SamplingOptions& options
 }  // namespace
 
 void check_sampling(const SamplingOptions& o) {
-  check_value(o.temperature >= 0, op, "temperature", o.temperature, "0 or more");
-  check_value(o.top_k >= 0, op, "top_k", o.top_k, "0 or more");
-  check_value(o.top_p >= 0 && o.top_p <= 1, op, "top_p", o.top_p, "0 to 1");
-  check_value(o.min_p >= 0 && o.min_p <= 1, op, "min_p", o.min_p, "0 to 1");
-  check_value(o.repetition_penalty > 0 && std::isfinite(o.repetition_penalty), op, "repetition_penalty",
-              o.repetition_penalty, "above 0 and finite");
+  check_value(o.temperature >= 0, sampling_op, "temperature", o.temperature, "0 or more");
+  check_value(o.top_k >= 0, sampling_op, "top_k", o.top_k, "0 or more");
+  check_value(o.top_p >= 0 && o.top_p <= 1, sampling_op, "top_p", o.top_p, "0 to 1");
+  check_value(o.min_p >= 0 && o.min_p <= 1, sampling_op, "min_p", o.min_p, "0 to 1");
+  check_value(o.repetition_penalty > 0 && std::isfinite(o.repetition_penalty), sampling_op,
+              "repetition_penalty", o.repetition_penalty, "above 0 and finite");
 }
 
 std::int64_t sample_token(const Tensor& logits, const SamplingOptions& options, Generator& generator,

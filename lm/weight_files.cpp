@@ -25,7 +25,7 @@ using Json = nlohmann::json;  // finds a key of an object fast, unlike ordered_j
 constexpr const char* single_file = "model.safetensors";
 constexpr const char* index_file = "model.safetensors.index.json";
 
-[[noreturn]] void fail_loading(const std::string& path, const std::string& reason) {
+[[noreturn]] void fail_loading_weights(const std::string& path, const std::string& reason) {
   fail<IoError>("load weights", fmt::format("'{}': {}", path, reason));
 }
 
@@ -76,7 +76,8 @@ WeightFiles::WeightFiles(const std::string& folder_name) : folder_(folder_name) 
   const fs::path folder = folder_;
   const bool single = fs::exists(folder / single_file);
   const bool index = fs::exists(folder / index_file);
-  if (single && index) fail_loading(folder_, fmt::format("has both {} and {}", single_file, index_file));
+  if (single && index)
+    fail_loading_weights(folder_, fmt::format("has both {} and {}", single_file, index_file));
   if (index) {
     read_index();
     return;
@@ -91,17 +92,18 @@ void WeightFiles::read_index() {
   const fs::path path = folder / index_file;
   const Json index = Json::parse(io::read_json_object(path));
   const Json map = index.value("weight_map", Json());
-  if (!map.is_object()) fail_loading(path, "has no weight_map");
+  if (!map.is_object()) fail_loading_weights(path, "has no weight_map");
   std::unordered_map<std::string, std::size_t> numbers;
   for (const auto& [name, file] : map.items()) {
     const fs::path file_name = file.is_string() ? fs::path(file.get<std::string>()) : fs::path();
     if (file_name.empty() || file_name.filename() != file_name) {
-      fail_loading(path, fmt::format("puts '{}' in no file of its folder", name));
+      fail_loading_weights(path, fmt::format("puts '{}' in no file of its folder", name));
     }
     const auto [place, added] = numbers.emplace(file_name.string(), files_.size());
     if (added) files_.emplace_back(folder / file_name);
     if (files_[place->second].entries().count(name) == 0) {
-      fail_loading(path, fmt::format("puts '{}' in '{}', which has it not", name, file_name.string()));
+      fail_loading_weights(path,
+                           fmt::format("puts '{}' in '{}', which has it not", name, file_name.string()));
     }
     file_of_.emplace(name, place->second);
   }
@@ -109,7 +111,7 @@ void WeightFiles::read_index() {
     for (const auto& [name, entry] : files_[number].entries()) {
       const auto found = file_of_.find(name);
       if (found != file_of_.end() && found->second == number) continue;
-      fail_loading(path, fmt::format("does not name '{}' of '{}'", name, file));
+      fail_loading_weights(path, fmt::format("does not name '{}' of '{}'", name, file));
     }
   }
 }
@@ -134,7 +136,7 @@ void check_weights(const std::string& folder, const WeightFiles& files, const st
     const io::SafetensorsEntry& entry = files.entry(name);
     problems.push_back(fmt::format("'{}', {}{}, is not in the model", name, entry.dtype, entry.shape.str()));
   }
-  if (!problems.empty()) fail_loading(folder, fmt::format("{}", fmt::join(problems, "; ")));
+  if (!problems.empty()) fail_loading_weights(folder, fmt::format("{}", fmt::join(problems, "; ")));
 }
 
 void copy_weights(const WeightFiles& files, const std::vector<WeightSlot>& slots, nn::CausalLM& model) {

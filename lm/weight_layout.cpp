@@ -10,14 +10,15 @@
 namespace heed::lm {
 namespace {
 
-constexpr std::string_view op = "weight layout";
+constexpr std::string_view layout_op = "weight layout";
 constexpr std::int64_t largest_size = std::int64_t{1}
                                       << 30;  // so that sums of products of sizes stay below 2^63
 
 // Bounds the sizes that a file claims before anything is made of them.
 void check_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
   const auto check = [](const char* name, std::int64_t size, std::int64_t least) {
-    check_value(size >= least && size <= largest_size, op, name, size, fmt::format("{} to 2^30", least));
+    check_value(size >= least && size <= largest_size, layout_op, name, size,
+                fmt::format("{} to 2^30", least));
   };
   check("vocab_size", o.vocab_size, 1);
   check("context", o.context, 1);
@@ -28,7 +29,7 @@ void check_sizes(const nn::CausalLMOptions& o, std::int64_t most_layers) {
   check("head_dim", o.head_dim, 0);
   check("hidden_dim", o.hidden_dim, 0);
   check("num_heads * head_dim", o.num_heads * o.head_dim, 0);
-  check_value(o.num_layers <= most_layers, op, "num_layers", o.num_layers,
+  check_value(o.num_layers <= most_layers, layout_op, "num_layers", o.num_layers,
               fmt::format("at most {}", most_layers));
 }
 
@@ -66,7 +67,7 @@ std::string renamed(std::string_view module, const Table& table) {
   for (const auto& [own, theirs] : table) {
     if (module == own) return std::string(theirs);
   }
-  fail<ValueError>(op, "the format has no place for a parameter", fmt::format("'{}'", module));
+  fail<ValueError>(layout_op, "the format has no place for a parameter", fmt::format("'{}'", module));
 }
 
 struct Path {

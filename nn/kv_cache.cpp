@@ -12,7 +12,7 @@
 namespace heed::nn {
 namespace {
 
-constexpr std::string_view op = "KVCache";
+constexpr std::string_view cache_name = "KVCache";
 
 // Tokens [start, start + count) of one sample: x [B, H, T, D] → [1, H, count, D]
 Tensor tokens_of(const Tensor& x, std::size_t sample, std::int64_t start, std::int64_t count) {
@@ -20,17 +20,17 @@ Tensor tokens_of(const Tensor& x, std::size_t sample, std::int64_t start, std::i
 }
 
 void check_samples(std::string_view argument, std::size_t given, std::size_t batch) {
-  check_value(given == batch, op, fmt::format("number of {}", argument), static_cast<std::int64_t>(given),
-              fmt::format("{}, one for each sample", batch));
+  check_value(given == batch, cache_name, fmt::format("number of {}", argument),
+              static_cast<std::int64_t>(given), fmt::format("{}, one for each sample", batch));
 }
 
 void check_new_tokens(std::string_view argument, const Tensor& x, const KVCacheOptions& options) {
-  check_dtype(op, argument, x, {options.dtype});
-  check_rank(op, argument, x, 4, 4);
-  check_shape(op, argument, x, {options.batch, options.num_kv_heads, x.size(2), options.head_dim},
+  check_dtype(cache_name, argument, x, {options.dtype});
+  check_rank(cache_name, argument, x, 4, 4);
+  check_shape(cache_name, argument, x, {options.batch, options.num_kv_heads, x.size(2), options.head_dim},
               "batch, heads, tokens, head_dim");
   if (x.requires_grad()) {
-    fail<GradError>(op, fmt::format("{} have history, which the cache would cut", argument), {},
+    fail<GradError>(cache_name, fmt::format("{} have history, which the cache would cut", argument), {},
                     "a NoGrad guard around the cached call");
   }
 }
@@ -38,12 +38,12 @@ void check_new_tokens(std::string_view argument, const Tensor& x, const KVCacheO
 }  // namespace
 
 KVCache::KVCache(const KVCacheOptions& options) : options_(options) {
-  check_value(options.batch >= 1, op, "batch", options.batch, "at least 1");
-  check_value(options.num_kv_heads >= 1, op, "num_kv_heads", options.num_kv_heads, "at least 1");
-  check_value(options.head_dim >= 1, op, "head_dim", options.head_dim, "at least 1");
-  check_value(options.capacity >= 1, op, "capacity", options.capacity, "at least 1");
+  check_value(options.batch >= 1, cache_name, "batch", options.batch, "at least 1");
+  check_value(options.num_kv_heads >= 1, cache_name, "num_kv_heads", options.num_kv_heads, "at least 1");
+  check_value(options.head_dim >= 1, cache_name, "head_dim", options.head_dim, "at least 1");
+  check_value(options.capacity >= 1, cache_name, "capacity", options.capacity, "at least 1");
   if (!is_floating(options.dtype)) {
-    fail<DTypeError>(op, "dtype is not floating", name_of(options.dtype), "f32 or f64");
+    fail<DTypeError>(cache_name, "dtype is not floating", name_of(options.dtype), "f32 or f64");
   }
   const Shape shape = {options.batch, options.num_kv_heads, options.capacity, options.head_dim};
   keys_ = zeros(shape, options.dtype);
@@ -57,15 +57,15 @@ void KVCache::check_append(const Tensor& keys, const Tensor& values,
                            std::span<const std::int64_t> counts) const {
   check_new_tokens("keys", keys, options_);
   check_new_tokens("values", values, options_);
-  check_same_shape(op, "keys", keys, "values", values);
+  check_same_shape(cache_name, "keys", keys, "values", values);
   const std::int64_t tokens = keys.size(2);
   if (!counts.empty()) check_samples("counts", counts.size(), lengths_.size());
   for (std::size_t b = 0; b < lengths_.size(); ++b) {
     const std::int64_t count = counts.empty() ? tokens : counts[b];
-    check_value(count >= 0 && count <= tokens, op, "count", count,
+    check_value(count >= 0 && count <= tokens, cache_name, "count", count,
                 fmt::format("0 to {}, the new tokens", tokens));
     if (lengths_[b] + count > options_.capacity) {
-      fail<ValueError>(op, "full",
+      fail<ValueError>(cache_name, "full",
                        fmt::format("sample {} keeps {} tokens and {} more are given", b, lengths_[b], count),
                        fmt::format("at most {} in all, the capacity", options_.capacity));
     }
@@ -87,7 +87,8 @@ void KVCache::truncate(std::int64_t length) { truncate(std::vector<std::int64_t>
 
 void KVCache::truncate(std::span<const std::int64_t> lengths) {
   check_samples("lengths", lengths.size(), lengths_.size());
-  for (const std::int64_t length : lengths) check_value(length >= 0, op, "length", length, "0 or more");
+  for (const std::int64_t length : lengths)
+    check_value(length >= 0, cache_name, "length", length, "0 or more");
   for (std::size_t b = 0; b < lengths_.size(); ++b) lengths_[b] = std::min(lengths_[b], lengths[b]);
 }
 

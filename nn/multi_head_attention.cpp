@@ -22,20 +22,20 @@
 namespace heed::nn {
 namespace {
 
-constexpr std::string_view op = "MultiHeadAttention";
+constexpr std::string_view mha_name = "MultiHeadAttention";
 
 void check_rope(const RopeOptions& rope, std::int64_t head_dim) {
-  check_value(rope.rotary >= 2 && rope.rotary <= head_dim && rope.rotary % 2 == 0, op, "rotary", rope.rotary,
-              fmt::format("an even number up to head_dim, which is {}", head_dim));
-  check_value(rope.base > 0, op, "base", rope.base, "base > 0");
+  check_value(rope.rotary >= 2 && rope.rotary <= head_dim && rope.rotary % 2 == 0, mha_name, "rotary",
+              rope.rotary, fmt::format("an even number up to head_dim, which is {}", head_dim));
+  check_value(rope.base > 0, mha_name, "base", rope.base, "base > 0");
 }
 
 // Of all heads together.
 std::int64_t query_width(const MultiHeadAttentionOptions& options) {
-  return checked_mul(op, "num_heads * head_dim", options.num_heads, options.head_dim);
+  return checked_mul(mha_name, "num_heads * head_dim", options.num_heads, options.head_dim);
 }
 std::int64_t key_width(const MultiHeadAttentionOptions& options) {
-  return checked_mul(op, "num_kv_heads * head_dim", options.num_kv_heads, options.head_dim);
+  return checked_mul(mha_name, "num_kv_heads * head_dim", options.num_kv_heads, options.head_dim);
 }
 
 QkvProjectionOptions projection_of(const MultiHeadAttentionOptions& options) {
@@ -127,10 +127,10 @@ Tensor with_row(const Tensor& x, const Tensor& row) {
 }  // namespace
 
 MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options) {
-  check_value(options.embed_dim >= 1, op, "embed_dim", options.embed_dim, "at least 1");
-  check_value(options.num_heads >= 1, op, "num_heads", options.num_heads, "at least 1");
+  check_value(options.embed_dim >= 1, mha_name, "embed_dim", options.embed_dim, "at least 1");
+  check_value(options.num_heads >= 1, mha_name, "num_heads", options.num_heads, "at least 1");
   if (options.head_dim == 0) {
-    check_value(options.embed_dim % options.num_heads == 0, op, "embed_dim", options.embed_dim,
+    check_value(options.embed_dim % options.num_heads == 0, mha_name, "embed_dim", options.embed_dim,
                 fmt::format("a multiple of num_heads, which is {}", options.num_heads));
     options.head_dim = options.embed_dim / options.num_heads;
   }
@@ -138,20 +138,21 @@ MultiHeadAttentionOptions resolved(MultiHeadAttentionOptions options) {
   if (options.kdim == 0) options.kdim = options.embed_dim;
   if (options.vdim == 0) options.vdim = options.embed_dim;
   if (options.rope && options.rope->rotary == 0) options.rope->rotary = options.head_dim;
-  check_value(options.head_dim >= 1, op, "head_dim", options.head_dim, "at least 1");
-  check_value(options.num_kv_heads >= 1 && options.num_heads % options.num_kv_heads == 0, op, "num_kv_heads",
-              options.num_kv_heads, fmt::format("a divisor of num_heads, which is {}", options.num_heads));
-  check_value(options.dropout >= 0 && options.dropout <= 1, op, "dropout", options.dropout,
+  check_value(options.head_dim >= 1, mha_name, "head_dim", options.head_dim, "at least 1");
+  check_value(options.num_kv_heads >= 1 && options.num_heads % options.num_kv_heads == 0, mha_name,
+              "num_kv_heads", options.num_kv_heads,
+              fmt::format("a divisor of num_heads, which is {}", options.num_heads));
+  check_value(options.dropout >= 0 && options.dropout <= 1, mha_name, "dropout", options.dropout,
               "0 <= dropout <= 1");
-  check_value(options.softcap >= 0, op, "softcap", options.softcap, "softcap >= 0");
-  check_value(options.window_left >= -1, op, "window_left", options.window_left, "-1 or more");
-  check_value(options.window_right >= -1, op, "window_right", options.window_right, "-1 or more");
+  check_value(options.softcap >= 0, mha_name, "softcap", options.softcap, "softcap >= 0");
+  check_value(options.window_left >= -1, mha_name, "window_left", options.window_left, "-1 or more");
+  check_value(options.window_right >= -1, mha_name, "window_right", options.window_right, "-1 or more");
   if (options.rope) check_rope(*options.rope, options.head_dim);
   return options;
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options, Generator& generator)
-    : Module(op),
+    : Module(mha_name),
       options_(resolved(options)),
       qkv(projection_of(options_), generator),
       q_norm(head_norm(options_)),

@@ -29,7 +29,7 @@
 namespace heed {
 namespace {
 
-constexpr const char* op = "cross_entropy";
+constexpr const char* cross_entropy_op = "cross_entropy";
 constexpr std::int64_t cache_bytes = 32 << 20;  // more than this no cache is expected to hold
 
 // Coefficients of −lp[c] in one row: `hit` for the target class, `spread · w_c` for every class.
@@ -83,7 +83,7 @@ std::vector<std::int64_t> index_targets(const Tensor& target, const Classes& cla
   });
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] == classes.ignore_index || (indices[i] >= 0 && indices[i] < classes.count)) continue;
-    fail_index(op, "target", indices[i], static_cast<std::int64_t>(i), classes.count);
+    fail_index(cross_entropy_op, "target", indices[i], static_cast<std::int64_t>(i), classes.count);
   }
   return indices;
 }
@@ -266,7 +266,7 @@ Tensor index_losses(const Tensor& logits, const Tensor& weight, std::vector<std:
       }
     });
   });
-  record(op, {&logits, &weight}, loss, [&] {
+  record(cross_entropy_op, {&logits, &weight}, loss, [&] {
     return CrossEntropyVjp{save_input(logits, "logits"), save_input(weight, "weight"), save_input(max, "max"),
                            save_input(others, "others"), std::move(targets),           classes};
   });
@@ -290,15 +290,15 @@ struct Rows {
 };
 
 Rows check_and_flatten(const Tensor& logits, const CrossEntropyOptions& options) {
-  check_floating(op, "logits", logits);
-  check_rank(op, "logits", logits, 1);
-  check_value(options.label_smoothing >= 0 && options.label_smoothing <= 1, op, "label_smoothing",
-              options.label_smoothing, "0 <= label_smoothing <= 1");
+  check_floating(cross_entropy_op, "logits", logits);
+  check_rank(cross_entropy_op, "logits", logits, 1);
+  check_value(options.label_smoothing >= 0 && options.label_smoothing <= 1, cross_entropy_op,
+              "label_smoothing", options.label_smoothing, "0 <= label_smoothing <= 1");
   const int class_axis = logits.rank() == 1 ? 0 : 1;
   const std::int64_t classes = logits.shape()[class_axis];
   if (options.weight.defined()) {
-    check_same_dtype(op, "logits", logits, "weight", options.weight);
-    check_shape(op, "weight", options.weight, {classes}, "one number for each class");
+    check_same_dtype(cross_entropy_op, "logits", logits, "weight", options.weight);
+    check_shape(cross_entropy_op, "weight", options.weight, {classes}, "one number for each class");
   }
   Rows rows{logits, logits.shape()};
   rows.losses_shape.erase(class_axis);
@@ -332,16 +332,17 @@ Tensor kept_weight(const Tensor& weight, const std::vector<std::int64_t>& target
 
 Losses losses_of(const Tensor& logits, const Tensor& target, const CrossEntropyOptions& options) {
   const Rows rows = check_and_flatten(logits, options);
-  check_defined(op, "target", target);
+  check_defined(cross_entropy_op, "target", target);
   if (is_floating(target.dtype())) {
-    check_same_dtype(op, "logits", logits, "target", target);
-    check_shape(op, "target", target, logits.shape(), "the shape of logits, for probabilities");
+    check_same_dtype(cross_entropy_op, "logits", logits, "target", target);
+    check_shape(cross_entropy_op, "target", target, logits.shape(), "the shape of logits, for probabilities");
     const Tensor p = check_and_flatten(target, options).logits;
     const Tensor each = probability_losses(rows.logits, p, options);
     return {reshape(each, rows.losses_shape), static_cast<double>(rows.logits.size(0))};
   }
-  check_dtype(op, "target", target, {DType::i32, DType::i64});
-  check_shape(op, "target", target, rows.losses_shape, "the shape of logits without the class axis");
+  check_dtype(cross_entropy_op, "target", target, {DType::i32, DType::i64});
+  check_shape(cross_entropy_op, "target", target, rows.losses_shape,
+              "the shape of logits without the class axis");
   const Classes classes = classes_of(rows.logits.size(1), options);
   std::vector<std::int64_t> indices = index_targets(target, classes);
   double weight = 0;

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view op = "multinomial";
+constexpr std::string_view multinomial_op = "multinomial";
 constexpr std::int64_t grain = 4096;  // probabilities
 
 struct Row {
@@ -26,19 +26,19 @@ void check_row(const double* p, std::int64_t size, std::int64_t row, std::int64_
   for (std::int64_t j = 0; j < size; ++j) {
     if (!(p[j] >= 0) || std::isinf(p[j])) {
       fail<ValueError>(
-          op, "a probability is negative or not finite",
+          multinomial_op, "a probability is negative or not finite",
           fmt::format("that of {} in row {} is {}", j, row, std::isnan(p[j]) ? std::fabs(p[j]) : p[j]),
           "0 or more");
     }
     positive += p[j] > 0 ? 1 : 0;
   }
   if (positive == 0) {
-    fail<ValueError>(op, "there is nothing to draw", fmt::format("row {} has no positive probability", row),
-                     "a sum above 0");
+    fail<ValueError>(multinomial_op, "there is nothing to draw",
+                     fmt::format("row {} has no positive probability", row), "a sum above 0");
   }
   if (positive < wanted) {
     fail<ValueError>(
-        op, "count is too large without replacement",
+        multinomial_op, "count is too large without replacement",
         fmt::format("count is {} and row {} has {} positive probabilities", wanted, row, positive),
         "at most that many");
   }
@@ -82,9 +82,9 @@ void draw_without_replacement(const Row& row, std::int64_t first, std::int64_t* 
 }  // namespace
 
 Tensor multinomial(const Tensor& probabilities, std::int64_t count, Generator& generator, bool replacement) {
-  check_floating(op, "probabilities", probabilities);
-  check_rank(op, "probabilities", probabilities, 1);
-  check_value(count >= 0, op, "count", count, "0 or more");
+  check_floating(multinomial_op, "probabilities", probabilities);
+  check_rank(multinomial_op, "probabilities", probabilities, 1);
+  check_value(count >= 0, multinomial_op, "count", count, "0 or more");
   Shape shape = probabilities.shape();
   const std::int64_t size = shape[shape.rank() - 1];
   shape[shape.rank() - 1] = 1;

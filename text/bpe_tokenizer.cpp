@@ -11,7 +11,7 @@
 namespace heed::text {
 namespace {
 
-constexpr std::string_view op = "BpeTokenizer";
+constexpr std::string_view bpe_name = "BpeTokenizer";
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 constexpr std::size_t longest_cached = 64;      // bytes; longer pieces rarely come again
 constexpr std::size_t most_cached = 1u << 18u;  // pieces
@@ -43,28 +43,28 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
   std::unordered_map<std::string_view, std::int64_t> ids;
   for (const std::string& token : vocabulary_.tokens) {
     const auto id = static_cast<std::int64_t>(ids.size());
-    if (!ids.emplace(token, id).second) fail<ValueError>(op, "a token comes twice", printable(token));
+    if (!ids.emplace(token, id).second) fail<ValueError>(bpe_name, "a token comes twice", printable(token));
     if (token.size() == 1) byte_ids_[static_cast<unsigned char>(token[0])] = id;
   }
   const auto missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1);
   if (missing != byte_ids_.end()) {
-    fail<ValueError>(op, "a byte has no token", fmt::format("0x{:02X}", missing - byte_ids_.begin()));
+    fail<ValueError>(bpe_name, "a byte has no token", fmt::format("0x{:02X}", missing - byte_ids_.begin()));
   }
   const auto bound = vocab_size();
   for (const std::int64_t id : vocabulary_.added) {
-    if (id < 0 || id >= bound) fail<ValueError>(op, "an added id is no token", std::to_string(id));
+    if (id < 0 || id >= bound) fail<ValueError>(bpe_name, "an added id is no token", std::to_string(id));
   }
   for (const auto& [left, right] : vocabulary_.merges) {
     const auto rank = static_cast<std::int64_t>(merges_.size());
     if (left < 0 || right < 0 || left >= bound || right >= bound) {
-      fail<ValueError>(op, "a merge of what is no token", fmt::format("{} and {}", left, right));
+      fail<ValueError>(bpe_name, "a merge of what is no token", fmt::format("{} and {}", left, right));
     }
     const std::string joined = vocabulary_.tokens[static_cast<std::size_t>(left)] +
                                vocabulary_.tokens[static_cast<std::size_t>(right)];
     const auto result = ids.find(joined);
-    if (result == ids.end()) fail<ValueError>(op, "a merge to what is no token", printable(joined));
+    if (result == ids.end()) fail<ValueError>(bpe_name, "a merge to what is no token", printable(joined));
     if (!merges_.emplace(key(left, right), Merge{rank, result->second}).second) {
-      fail<ValueError>(op, "a merge comes twice", fmt::format("{} and {}", left, right));
+      fail<ValueError>(bpe_name, "a merge comes twice", fmt::format("{} and {}", left, right));
     }
   }
 }

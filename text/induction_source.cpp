@@ -16,9 +16,9 @@ constexpr std::int64_t most_keys = 26;
 constexpr std::int64_t most_values = 10;
 
 // Numbers 0 … n−1. Their probabilities differ from 1/n by less than 2^-64.
-class Draws {
+class DocumentDraws {
  public:
-  Draws(std::uint64_t seed, std::uint64_t document) : stream_{seed, document} {}
+  DocumentDraws(std::uint64_t seed, std::uint64_t document) : stream_{seed, document} {}
   std::int64_t below(std::int64_t n) {
     return static_cast<std::int64_t>(random_bits(stream_, index_++) % static_cast<std::uint64_t>(n));
   }
@@ -66,7 +66,7 @@ std::string InductionSource::generate(std::int64_t documents, std::int64_t lengt
   std::string text;
   std::string table(static_cast<std::size_t>(options_.keys), '0');
   for (std::int64_t document = 0; document < documents; ++document) {
-    Draws draws(seed, static_cast<std::uint64_t>(document));
+    DocumentDraws draws(seed, static_cast<std::uint64_t>(document));
     for (char& value : table) value = static_cast<char>('0' + draws.below(options_.values));
     std::int64_t key = 0;
     for (std::int64_t place = 0; place < length; ++place) {

@@ -9,6 +9,7 @@
 
 #include <heed/core/error.h>
 #include <heed/text/token_file.h>
+#include <heed/text/token_width.h>
 
 namespace heed::text {
 namespace {
@@ -20,8 +21,6 @@ constexpr std::uint32_t format_version = 1;
 constexpr std::size_t checksum_characters = 16;
 constexpr std::size_t header_bytes = 8 + 4 + 4 + 8 + checksum_characters;
 constexpr std::size_t footer_bytes = 3 * 8;
-constexpr std::int64_t most_narrow_ids = std::int64_t{1} << 16;
-constexpr std::int64_t most_ids = std::int64_t{1} << 32;
 
 struct Problem {
   std::string text;

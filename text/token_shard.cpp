@@ -8,14 +8,12 @@
 #include <heed/core/arguments.h>
 #include <heed/text/token_file.h>
 #include <heed/text/token_shard.h>
+#include <heed/text/token_width.h>
 
 namespace heed::text {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t most_narrow_ids = std::int64_t{1} << 16;
-constexpr std::int64_t most_ids = std::int64_t{1} << 32;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& problem,
                          const std::string& expected = {}) {

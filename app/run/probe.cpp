@@ -16,14 +16,14 @@ namespace {
 constexpr std::int64_t measurements = 40;
 constexpr std::int64_t profiled_steps = 10;
 constexpr std::int64_t most_windows = 4;
-constexpr std::int64_t most_tokens = 128;
+constexpr std::int64_t most_probed = 128;
 
 // The first windows of the first batch, cut to their first tokens.
 text::Batch measured_batch(const TrainingRun& run) {
   const text::Batch batch = run.draw(0);  // [batch, context]
   const auto few = [&](const heed::Tensor& x) {
     const heed::Tensor windows = heed::narrow(x, 0, 0, std::min(x.size(0), most_windows));
-    return heed::narrow(windows, 1, 0, std::min(run.options.context, most_tokens));
+    return heed::narrow(windows, 1, 0, std::min(run.options.context, most_probed));
   };
   text::Batch measured{.inputs = few(batch.inputs), .targets = {}};
   if (batch.documents.defined()) measured.documents = few(batch.documents);

@@ -61,22 +61,28 @@ const Buffers<T>& buffers() {
   return own;
 }
 
+// A packed group of rows times V vectors of a panel. Never inlined: it is two dozen loops for each V.
+template <int V, class T>
+HWY_NOINLINE void vectors_product(std::int64_t rows, T* c, std::int64_t ldc, const T* a, const T* b,
+                                  std::int64_t k, bool add) {
+  product_group<Panel<T>::rows, V>(PackedGroup<T>(), rows, c, ldc, a, rows, b, Panel<T>::lanes, k, add);
+}
+
 // A packed group of rows times one panel, of which `columns` exist.
 template <class T>
 HWY_INLINE void group_product(std::int64_t rows, std::int64_t columns, T* c, std::int64_t ldc, const T* a,
                               const T* b, std::int64_t k, bool add) {
   constexpr std::int64_t lanes = Panel<T>::lanes, vector = Panel<T>::vector;
-  constexpr int most = Panel<T>::rows, vectors = Panel<T>::vectors;
-  const PackedGroup<T> kind;
-  if (columns >= lanes) return product_group<most, vectors>(kind, rows, c, ldc, a, rows, b, lanes, k, add);
-  HWY_ALIGN T edge[most * lanes] = {};
+  constexpr int vectors = Panel<T>::vectors;
+  if (columns >= lanes) return vectors_product<vectors>(rows, c, ldc, a, b, k, add);
+  HWY_ALIGN T edge[Panel<T>::rows * lanes] = {};
   if (add) {
     for (std::int64_t i = 0; i < rows; ++i) std::copy_n(c + i * ldc, columns, edge + i * lanes);
   }
   if (columns <= vector) {
-    product_group<most, 1>(kind, rows, edge, lanes, a, rows, b, lanes, k, add);
+    vectors_product<1>(rows, static_cast<T*>(edge), lanes, a, b, k, add);
   } else {
-    product_group<most, vectors>(kind, rows, edge, lanes, a, rows, b, lanes, k, add);
+    vectors_product<vectors>(rows, static_cast<T*>(edge), lanes, a, b, k, add);
   }
   for (std::int64_t i = 0; i < rows; ++i) std::copy_n(edge + i * lanes, columns, c + i * ldc);
 }

@@ -15,7 +15,9 @@ std::byte* at(const Tensor& bucket, std::int64_t element) {
   return bucket.storage()->data() + element * static_cast<std::int64_t>(size_of(bucket.dtype()));
 }
 
-std::size_t bytes_of(const Tensor& x) { return static_cast<std::size_t>(x.numel()) * size_of(x.dtype()); }
+std::size_t size_in_bytes(const Tensor& x) {
+  return static_cast<std::size_t>(x.numel()) * size_of(x.dtype());
+}
 
 void set_flag(const Tensor& bucket, std::int64_t element, bool value) {
   visit_floating(bucket.dtype(), [&]<class T>(std::type_identity<T>) {
@@ -84,9 +86,9 @@ void GradientReducer::fill(Entry& entry) {
   std::byte* const to = at(bucket.own, entry.offset);
   if (gradient.defined()) {
     const Tensor whole = gradient.is_contiguous() ? gradient : copy_of(gradient);
-    std::memcpy(to, at(whole, whole.offset()), bytes_of(whole));
+    std::memcpy(to, at(whole, whole.offset()), size_in_bytes(whole));
   } else {
-    std::memset(to, 0, bytes_of(entry.parameter));
+    std::memset(to, 0, size_in_bytes(entry.parameter));
   }
   set_flag(bucket.own, entry.flag, gradient.defined());
   entry.filled = true;
@@ -111,7 +113,7 @@ void GradientReducer::take(const Entry& entry) {
   if (!gradient.defined() || !gradient.owns_storage_alone() || !gradient.is_contiguous()) {
     gradient = empty(parameter.shape(), parameter.dtype());
   }
-  std::memcpy(at(gradient, gradient.offset()), at(sum, entry.offset), bytes_of(gradient));
+  std::memcpy(at(gradient, gradient.offset()), at(sum, entry.offset), size_in_bytes(gradient));
   parameter.set_grad(std::move(gradient));
 }
 

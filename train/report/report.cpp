@@ -14,7 +14,7 @@
 namespace heed::train::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t most_points = 1000;
 constexpr std::size_t most_records = 200;
@@ -22,22 +22,22 @@ constexpr std::size_t most_records = 200;
 // Five digits are more than a chart can show. Losses have more: their distance to the floor is shown too.
 constexpr int loss_digits = 8;
 
-Json number(double value, int digits = 5) {
+OrderedJson number(double value, int digits = 5) {
   if (!std::isfinite(value)) return nullptr;
   return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
-Json numbers(const std::vector<double>& values) {
-  Json list = Json::array();
+OrderedJson numbers(const std::vector<double>& values) {
+  OrderedJson list = OrderedJson::array();
   for (const double value : values) list.push_back(number(value));
   return list;
 }
 
 // [[step, value], …]: means of equally many consecutive steps. If one of the values is missing, so
 // is the mean.
-Json curve(const std::vector<StepRecord>& steps, double StepRecord::*member, int digits) {
+OrderedJson curve(const std::vector<StepRecord>& steps, double StepRecord::*member, int digits) {
   const std::size_t stretch = (steps.size() + most_points - 1) / most_points;
-  Json points = Json::array();
+  OrderedJson points = OrderedJson::array();
   for (std::size_t first = 0; first < steps.size(); first += stretch) {
     const std::size_t count = std::min(stretch, steps.size() - first);
     double step = 0;
@@ -60,12 +60,12 @@ std::vector<T> picked(const std::vector<T>& records) {
   return result;
 }
 
-Json measured(const std::vector<StepRecord>& steps) {
+OrderedJson measured(const std::vector<StepRecord>& steps) {
   std::vector<const StepRecord*> records;
   for (const StepRecord& record : steps) {
     if (record.measured) records.push_back(&record);
   }
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const StepRecord* record : picked(records)) {
     const HeadStatistics& heads = record->measured->heads;
     list.push_back({{"step", record->step},
@@ -78,8 +78,8 @@ Json measured(const std::vector<StepRecord>& steps) {
   return list;
 }
 
-Json evaluations(const std::vector<Evaluation>& all) {
-  Json list = Json::array();
+OrderedJson evaluations(const std::vector<Evaluation>& all) {
+  OrderedJson list = OrderedJson::array();
   for (const Evaluation& e : picked(all)) {
     list.push_back({{"step", e.step}, {"loss", number(e.loss, loss_digits)}, {"sample", e.sample}});
   }
@@ -87,8 +87,8 @@ Json evaluations(const std::vector<Evaluation>& all) {
 }
 
 // The last profile that was taken.
-Json profile(const std::vector<StepRecord>& steps) {
-  Json list = Json::array();
+OrderedJson profile(const std::vector<StepRecord>& steps) {
+  OrderedJson list = OrderedJson::array();
   const auto last = std::find_if(steps.rbegin(), steps.rend(),
                                  [](const StepRecord& record) { return !record.profile.empty(); });
   if (last == steps.rend()) return list;
@@ -102,9 +102,9 @@ Json profile(const std::vector<StepRecord>& steps) {
 }
 
 // What is known of the run's size, cost and origin; unknown counts and words are left out.
-Json facts(const RunLog& run) {
+OrderedJson facts(const RunLog& run) {
   const RunHeader& header = run.header;
-  Json known = Json::object();
+  OrderedJson known = OrderedJson::object();
   const auto add = [&known](const char* name, std::int64_t count) {
     if (count > 0) known[name] = count;
   };
@@ -127,11 +127,11 @@ Json facts(const RunLog& run) {
   return known;
 }
 
-Json run_json(const RunLog& run) {
+OrderedJson run_json(const RunLog& run) {
   const RunHeader& header = run.header;
   return {{"unit", header.unit},
           {"prompt", header.prompt},
-          {"floor", header.floor ? number(*header.floor, loss_digits) : Json()},
+          {"floor", header.floor ? number(*header.floor, loss_digits) : OrderedJson()},
           {"layers", header.layers},
           {"heads", header.heads},
           {"even_entropy", number(header.even_entropy)},
@@ -169,7 +169,7 @@ void append_weight(std::string& text, float weight) {
 }
 
 // Maps row by row; of causal ones only the keys up to the query.
-Json attention_json(const AttentionMaps& attention) {
+OrderedJson attention_json(const AttentionMaps& attention) {
   const std::size_t count = attention.tokens.size();
   for (const std::vector<float>& map : attention.maps) {
     if (map.size() == count * count) continue;
@@ -178,7 +178,7 @@ Json attention_json(const AttentionMaps& attention) {
                      fmt::format("{} weights", count * count));
   }
   const bool causal = is_causal(attention);
-  Json maps = Json::array();
+  OrderedJson maps = OrderedJson::array();
   for (const std::vector<float>& map : attention.maps) {
     std::string weights;
     for (std::size_t query = 0; query < count; ++query) {
@@ -194,8 +194,8 @@ Json attention_json(const AttentionMaps& attention) {
           {"maps", maps}};
 }
 
-Json settings_that_apply(const Json& settings) {
-  Json applied = Json::object();
+OrderedJson settings_that_apply(const OrderedJson& settings) {
+  OrderedJson applied = OrderedJson::object();
   for (const auto& [name, value] : settings.items()) {
     const bool no_text = value.is_string() && value.get_ref<const std::string&>().empty();
     const bool no_list = value.is_array() && value.empty();
@@ -204,8 +204,8 @@ Json settings_that_apply(const Json& settings) {
   return applied;
 }
 
-Json page_data(const ReportData& data) {
-  Json page = {{"title", data.title}, {"marks", Json::array()}};
+OrderedJson page_data(const ReportData& data) {
+  OrderedJson page = {{"title", data.title}, {"marks", OrderedJson::array()}};
   if (data.run) {
     page["run"] = run_json(*data.run);
     if (!data.run->evaluations.empty()) {
@@ -219,7 +219,7 @@ Json page_data(const ReportData& data) {
   for (const HeadMark& mark : data.marks) {
     page["marks"].push_back({mark.layer * heads + mark.head, mark.reason});
   }
-  const Json settings = Json::parse(data.settings, nullptr, false);
+  const OrderedJson settings = OrderedJson::parse(data.settings, nullptr, false);
   if (settings.is_object()) page["settings"] = settings_that_apply(settings);
   return page;
 }
@@ -239,7 +239,7 @@ std::string loss_sentence(double loss, std::optional<double> floor) {
 std::string render_report(const ReportData& data) {
   // The JSON is pure ASCII and has no `<`, which could end the element that holds it.
   std::string json;
-  for (const char c : page_data(data).dump(-1, ' ', true, Json::error_handler_t::replace)) {
+  for (const char c : page_data(data).dump(-1, ' ', true, OrderedJson::error_handler_t::replace)) {
     if (c == '<') {
       json += "\\u003c";
     } else {

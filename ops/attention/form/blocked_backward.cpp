@@ -18,7 +18,7 @@ namespace {
 
 // Everything that the tasks of one backward pass share.
 template <class T>
-struct Pass {
+struct BackwardPass {
   const AttentionHeads& given;   // operands as they were given
   const FiniteOperands& finite;  // the same as the block kernels see them
   const NonfiniteRows& d_output_nonfinite;
@@ -55,7 +55,7 @@ struct KeySums {
 };
 
 template <class T>
-KeySums key_sums(const Pass<T>& pass) {
+KeySums key_sums(const BackwardPass<T>& pass) {
   const AttentionHeads& x = pass.given;
   KeySums sums{.width = kernels::attention_padded<T>(x.size),
                .value_width = kernels::attention_padded<T>(x.value_size)};
@@ -66,7 +66,8 @@ KeySums key_sums(const Pass<T>& pass) {
 
 // One bit per query of a block: set if a value that is not finite reaches the query.
 template <class T>
-std::uint64_t nonfinite_queries(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first) {
+std::uint64_t nonfinite_queries(const BackwardPass<T>& pass, std::int64_t b, std::int64_t h,
+                                std::int64_t first) {
   const AttentionHeads& x = pass.given;
   std::uint64_t queries = pass.finite.template reached<T>(b, h, first);
   for (std::int64_t i = first; i < std::min(first + kernels::attention_block, x.queries); ++i) {
@@ -81,8 +82,8 @@ std::uint64_t nonfinite_queries(const Pass<T>& pass, std::int64_t b, std::int64_
 
 // Where the gradients of one query head go: dq and logits to the results, dk and dv to the sums of a task.
 template <class T>
-kernels::AttentionGradients<T> gradients_of_head(const Pass<T>& pass, const KeySums& layout, std::int64_t b,
-                                                 std::int64_t h, T* sums) {
+kernels::AttentionGradients<T> gradients_of_head(const BackwardPass<T>& pass, const KeySums& layout,
+                                                 std::int64_t b, std::int64_t h, T* sums) {
   kernels::AttentionGradients<T> g;
   if (pass.dq.data != nullptr) g.dq = {pass.dq.head(b, h), pass.dq.row_stride};
   if (pass.dk.data != nullptr) g.dk = {sums, layout.width};
@@ -95,7 +96,7 @@ kernels::AttentionGradients<T> gradients_of_head(const Pass<T>& pass, const KeyS
 
 // What one block of queries contributes to all gradients. False if some dQ is not finite.
 template <class T>
-bool run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
+bool run_block(const BackwardPass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
                const kernels::AttentionGradients<T>& g, const kernels::AttentionNext<T>& next, T* scratch) {
   const std::int64_t row = pass.given.query_row(b, h);
   const std::uint64_t nonfinite = nonfinite_queries(pass, b, h, first);
@@ -119,7 +120,7 @@ bool run_block(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t
 
 // What the block of queries after this one reads first: of the same head, or the first one of `sample`, `h`.
 template <class T>
-void add_queries(const Pass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
+void add_queries(const BackwardPass<T>& pass, std::int64_t b, std::int64_t h, std::int64_t first,
                  kernels::AttentionNext<T>& next) {
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(b, h);
   const std::int64_t count = std::min(kernels::attention_block, head.queries - first);
@@ -140,7 +141,7 @@ kernels::Rows<T> rows_of(const HeadRows<T>& to, const Task& task) {
 // What is read or written after a block: behind the last block of a task the results of its key head and the
 // first rows of the key head that comes next, if there is one.
 template <class T>
-kernels::AttentionNext<T> rows_after(const Pass<T>& pass, const Task& task, const Task* following,
+kernels::AttentionNext<T> rows_after(const BackwardPass<T>& pass, const Task& task, const Task* following,
                                      std::int64_t h, std::int64_t block) {
   const AttentionHeads& x = pass.given;
   kernels::AttentionNext<T> next;
@@ -168,8 +169,8 @@ kernels::AttentionNext<T> rows_after(const Pass<T>& pass, const Task& task, cons
 // Fills `sums` with dK and dV of a task. dq and the logits' gradients of its queries go straight to the
 // results, as no other task has these queries. False if some dQ is not finite.
 template <class T>
-bool run_task(const Pass<T>& pass, const Task& task, const Task* following, const KeySums& layout, T* sums,
-              T* scratch) {
+bool run_task(const BackwardPass<T>& pass, const Task& task, const Task* following, const KeySums& layout,
+              T* sums, T* scratch) {
   const AttentionHeads& x = pass.given;
   std::fill_n(sums, layout.elements, T(0));
   std::int64_t turn = 0;
@@ -187,7 +188,7 @@ bool run_task(const Pass<T>& pass, const Task& task, const Task* following, cons
 
 // Writes dK and dV of a key head: the sums of its tasks. False if they are not finite.
 template <class T>
-bool store_keys(const Pass<T>& pass, const KeySums& layout, const Task& task, const T* sums) {
+bool store_keys(const BackwardPass<T>& pass, const KeySums& layout, const Task& task, const T* sums) {
   const AttentionHeads& x = pass.given;
   const auto store = [&](const HeadRows<T>& to, std::int64_t size, const T* from, std::int64_t width) {
     return to.data == nullptr || kernels::attention_add_segments<T>(rows_of(to, task), x.keys, size, from,
@@ -199,7 +200,7 @@ bool store_keys(const Pass<T>& pass, const KeySums& layout, const Task& task, co
 
 // False if dQ, dK or dV is not finite.
 template <class T>
-bool run_all(const Pass<T>& pass) {
+bool run_all(const BackwardPass<T>& pass) {
   const AttentionHeads& x = pass.given;
   const KeySums layout = key_sums(pass);
   const std::int64_t segments = segments_of(x), owners = x.samples * x.kv_heads;
@@ -244,7 +245,7 @@ bool run_all(const Pass<T>& pass) {
 
 // dsink_h = Σ P_sink (dlse − Δ), P_sink = exp(sink − max) / sum
 template <class T>
-Tensor sink_gradient(const Pass<T>& pass) {
+Tensor sink_gradient(const BackwardPass<T>& pass) {
   const AttentionHeads& x = pass.given;
   std::vector<double> total(static_cast<std::size_t>(x.heads), 0.0);
   for (std::int64_t b = 0; b < x.samples; ++b) {
@@ -301,19 +302,19 @@ BlockedGradients gradients_of(const AttentionHeads& given, const Seen& seen, con
   BlockedGradients g = empty_gradients(given, needs);
   const auto read = [](const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; };
   const auto written = [](Tensor& x) { return head_rows<T>(x, x.defined() ? x.mutable_data<T>() : nullptr); };
-  const Pass<T> pass{.given = given,
-                     .finite = seen.operands,
-                     .d_output_nonfinite = seen.d_output_nonfinite,
-                     .d_output_given = head_rows(seen.d_output_given, read(seen.d_output_given)),
-                     .d_output = head_rows(seen.d_output, read(seen.d_output)),
-                     .output = head_rows(saved.output, read(saved.output)),
-                     .max = read(saved.max),
-                     .sum = read(saved.sum),
-                     .d_lse = read(d_lse),
-                     .dq = written(g.q),
-                     .dk = written(g.k),
-                     .dv = written(g.v),
-                     .logits = g.logits.defined() ? g.logits.mutable_data<T>() : nullptr};
+  const BackwardPass<T> pass{.given = given,
+                             .finite = seen.operands,
+                             .d_output_nonfinite = seen.d_output_nonfinite,
+                             .d_output_given = head_rows(seen.d_output_given, read(seen.d_output_given)),
+                             .d_output = head_rows(seen.d_output, read(seen.d_output)),
+                             .output = head_rows(saved.output, read(saved.output)),
+                             .max = read(saved.max),
+                             .sum = read(saved.sum),
+                             .d_lse = read(d_lse),
+                             .dq = written(g.q),
+                             .dk = written(g.k),
+                             .dv = written(g.v),
+                             .logits = g.logits.defined() ? g.logits.mutable_data<T>() : nullptr};
   finite = run_all(pass);
   if (needs.sink) g.sink = sink_gradient(pass);
   finite = finite && all_finite(g.logits) && all_finite(g.sink);

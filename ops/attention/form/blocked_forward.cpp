@@ -15,7 +15,7 @@ namespace {
 
 // Everything that the tasks of one forward pass share.
 template <class T>
-struct Pass {
+struct ForwardPass {
   const AttentionHeads& given;  // operands as they were given
   FiniteOperands finite;        // the same as the block kernels see them
   HeadRows<T> output;
@@ -32,7 +32,7 @@ struct Block {
 };
 
 template <class T>
-Block<T> block_of(const Pass<T>& pass, std::int64_t sample, std::int64_t h, std::int64_t first) {
+Block<T> block_of(const ForwardPass<T>& pass, std::int64_t sample, std::int64_t h, std::int64_t first) {
   const AttentionHeads& x = pass.given;
   const std::int64_t row = x.query_row(sample, h);
   const auto of_head = [&](T* per_query) { return per_query == nullptr ? nullptr : per_query + row; };
@@ -48,8 +48,8 @@ Block<T> block_of(const Pass<T>& pass, std::int64_t sample, std::int64_t h, std:
 
 // Returns one bit per query: set if a value that is not finite reaches the query.
 template <class T>
-std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, const kernels::AttentionNext<T>& next,
-                        T* scratch) {
+std::uint64_t run_block(const ForwardPass<T>& pass, const Block<T>& block,
+                        const kernels::AttentionNext<T>& next, T* scratch) {
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
   std::uint64_t nonfinite = pass.finite.template reached<T>(block.sample, block.h, block.first);
   if (head.queries == 1) {
@@ -65,7 +65,7 @@ std::uint64_t run_block(const Pass<T>& pass, const Block<T>& block, const kernel
 
 // Computes these queries again, one by one and from the operands as they were given.
 template <class T>
-void redo_queries(const Pass<T>& pass, const Block<T>& block, std::uint64_t queries) {
+void redo_queries(const ForwardPass<T>& pass, const Block<T>& block, std::uint64_t queries) {
   const kernels::AttentionHead<T> head = pass.given.template head<T>(block.sample, block.h);
   for (std::int64_t i = 0; i < kernels::attention_block; ++i) {
     if ((queries >> i & 1) == 0) continue;
@@ -88,7 +88,7 @@ std::int64_t blocks_per_chunk(const AttentionHeads& x) {
 
 // What a block reads first: its queries, and the first keys and values if those are of another head.
 template <class T>
-kernels::AttentionNext<T> first_rows(const Pass<T>& pass, const Block<T>& block, bool new_keys) {
+kernels::AttentionNext<T> first_rows(const ForwardPass<T>& pass, const Block<T>& block, bool new_keys) {
   const kernels::AttentionHead<T> head = pass.finite.heads.template head<T>(block.sample, block.h);
   kernels::AttentionNext<T> next;
   if (new_keys) {
@@ -103,7 +103,7 @@ kernels::AttentionNext<T> first_rows(const Pass<T>& pass, const Block<T>& block,
 
 // Calls body(block, next, scratch) for each block of queries.
 template <class T, class Body>
-void for_blocks(const Pass<T>& pass, Body&& body) {
+void for_blocks(const ForwardPass<T>& pass, Body&& body) {
   const AttentionHeads& x = pass.given;
   const std::int64_t blocks = x.blocks();
   const std::int64_t of_query =
@@ -127,14 +127,14 @@ void for_blocks(const Pass<T>& pass, Body&& body) {
 template <class T>
 void run_all(const AttentionHeads& given, BlockedForward& results) {
   const auto data = [](Tensor& x) { return x.defined() ? x.mutable_data<T>() : nullptr; };
-  Pass<T> pass{.given = given,
-               .finite = {.heads = given},
-               .output = head_rows(results.output, data(results.output)),
-               .weights = data(results.weights),
-               .max = data(results.max),
-               .sum = data(results.sum),
-               .moment = data(results.moment),
-               .largest_logit = data(results.largest_logit)};
+  ForwardPass<T> pass{.given = given,
+                      .finite = {.heads = given},
+                      .output = head_rows(results.output, data(results.output)),
+                      .weights = data(results.weights),
+                      .max = data(results.max),
+                      .sum = data(results.sum),
+                      .moment = data(results.moment),
+                      .largest_logit = data(results.largest_logit)};
   std::atomic<bool> all_finite{true};
   for_blocks(pass, [&](const Block<T>& block, const kernels::AttentionNext<T>& next, T* scratch) {
     if (run_block(pass, block, next, scratch) != 0) all_finite.store(false, std::memory_order_relaxed);

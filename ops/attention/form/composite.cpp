@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include <heed/core/factory.h>
 #include <heed/core/grad_mode.h>
@@ -21,8 +20,6 @@
 
 namespace heed::detail {
 namespace {
-
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 // [.., Hkv, T, D] → [.., Hq, T, D], each head repeated for its group.
 Tensor repeat_heads(const Tensor& x, std::int64_t groups) {

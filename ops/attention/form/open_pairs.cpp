@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <heed/core/arguments.h>
 #include <heed/core/elements.h>
@@ -20,8 +19,6 @@
 
 namespace heed::detail {
 namespace {
-
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 // x [.., rows, columns], expanded to the leading axes that it and the other matrix broadcast to.
 Tensor with_leading_axes_of(const Tensor& x, const Tensor& other) {

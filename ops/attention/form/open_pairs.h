@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include <heed/core/tensor.h>
 
 namespace heed::detail {
+
+/// The logit of a closed pair.
+inline constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 // The three steps of attention, over open pairs alone. A closed pair adds nothing to a result or a gradient,
 // even where its query, key or value is NaN; a plain product would add 0 · NaN. So a query that is open to no

@@ -9,6 +9,8 @@
 #define HEED_OPS_ATTENTION_KERNELS_TILE_LOGITS_TOGGLE
 #endif
 
+#undef HEED_TILE_PRODUCTS  // defined anew for each target
+
 #include <algorithm>
 #include <cstdint>
 
@@ -90,6 +92,20 @@ HWY_NOINLINE void add_product(Kind kind, std::int64_t columns, std::int64_t rows
     product_group<most, vectors>(kind, rows, c, ldc, a, stride<T>, b, ldb, k, true);
   }
 }
+
+// The products of tiles are two dozen loops for each of their kinds. They are compiled once, in
+// tile_products.cpp.
+#define HEED_TILE_PRODUCTS(EXTERN, T)                                                                     \
+  EXTERN template void product(IntoTile<T>, std::int64_t, T*, std::int64_t, const T*, std::int64_t,       \
+                               const T*, std::int64_t, std::int64_t, bool, Ahead<T>*);                    \
+  EXTERN template void add_product(TileByQueries, std::int64_t, std::int64_t, T*, std::int64_t, const T*, \
+                                   const T*, std::int64_t, std::int64_t);                                 \
+  EXTERN template void add_product(TileByKeys, std::int64_t, std::int64_t, T*, std::int64_t, const T*,    \
+                                   const T*, std::int64_t, std::int64_t);
+#ifndef HEED_COMPILES_TILE_PRODUCTS
+HEED_TILE_PRODUCTS(extern, float)
+HEED_TILE_PRODUCTS(extern, double)
+#endif
 
 // size, in whole vectors.
 template <class T>

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-Tensor both(const Tensor& a, const Tensor& b) { return a.defined() ? logical_and(a, b) : b; }
+Tensor narrowed(const Tensor& a, const Tensor& b) { return a.defined() ? logical_and(a, b) : b; }
 
 // Repeats the ranges of one sample for every sample.
 void widen(AttentionMask::Plan& plan, std::int64_t samples) {
@@ -75,7 +75,7 @@ void AttentionMask::add_documents(const Shape& scores, const Tensor& ids, Plan& 
   }
   if (!runs) {  // an id comes back after another: pair by pair, [B, 1, T, 1] against [B, 1, 1, T]
     const Tensor samples = ids.rank() == 1 ? ids : unsqueeze(ids, 1);
-    plan.open = both(plan.open, eq(unsqueeze(samples, -1), unsqueeze(samples, -2)));
+    plan.open = narrowed(plan.open, eq(unsqueeze(samples, -1), unsqueeze(samples, -2)));
     return;
   }
   if (rows > 1) widen(plan, rows);
@@ -120,7 +120,7 @@ AttentionMask::Plan AttentionMask::plan(const Shape& scores) const {
   {
     const NoGrad guard;
     add_ranges(scores, plan);
-    for (const Tensor& m : attend_) plan.open = both(plan.open, m);
+    for (const Tensor& m : attend_) plan.open = narrowed(plan.open, m);
   }
   for (const Tensor& b : bias_) plan.bias = plan.bias.defined() ? add(plan.bias, b) : b;
   for (const Tensor& s : slopes_) plan.slopes = plan.slopes.defined() ? add(plan.slopes, s) : s;
