@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constinit thread_local bool enabled = false;
+constinit thread_local bool anomaly_checks = false;
 
 std::string index_of(std::int64_t element, const Shape& shape) {
   Shape index = Shape::filled(shape.rank(), 0);
@@ -33,12 +33,12 @@ std::string index_of(std::int64_t element, const Shape& shape) {
 
 }  // namespace
 
-AnomalyMode::AnomalyMode(bool enable) noexcept : TapeObserver("anomaly"), enabled_(enabled, enable) {}
+AnomalyMode::AnomalyMode(bool enable) noexcept : TapeObserver("anomaly"), enabled_(anomaly_checks, enable) {}
 
-bool anomaly_mode() noexcept { return enabled; }
+bool anomaly_mode() noexcept { return anomaly_checks; }
 
 void AnomalyMode::on_recorded(const RecordedOperation& operation) {
-  if (!enabled) return;
+  if (!anomaly_checks) return;
   const auto& outputs = operation.outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto found = find_nonfinite(*outputs[i]);
@@ -54,7 +54,7 @@ void AnomalyMode::on_recorded(const RecordedOperation& operation) {
 }
 
 void AnomalyMode::on_cotangent(const Node& node, std::size_t output, const Tensor& cotangent) {
-  if (!enabled) return;
+  if (!anomaly_checks) return;
   if (const auto found = find_nonfinite(cotangent)) {
     fail_nonfinite(node, fmt::format("the cotangent of result {}, as given or added up, is", output), *found,
                    cotangent);
@@ -62,7 +62,7 @@ void AnomalyMode::on_cotangent(const Node& node, std::size_t output, const Tenso
 }
 
 void AnomalyMode::on_gradient(const Node& node, std::size_t input, const Tensor& gradient) {
-  if (!enabled) return;
+  if (!anomaly_checks) return;
   if (const auto found = find_nonfinite(gradient)) {
     fail_nonfinite(node, fmt::format("the gradient of input {} became", input), *found, gradient);
   }
