@@ -14,8 +14,8 @@ double fma_peak();
 /// see the higher one.
 class PeakBeside {
  public:
-  /// After a round of the work, outside of its time: measures for some 60 microseconds, if the last time was at
-  /// least 2 milliseconds ago. `state` is that of Google Benchmark.
+  /// After a round of the work, outside of its time: measures for some 60 microseconds, if the last time was
+  /// at least 2 milliseconds ago. `state` is that of Google Benchmark.
   template <class State>
   void between(State& state) {
     if (!due()) return;

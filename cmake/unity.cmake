@@ -1,5 +1,6 @@
 # heed_unity(TARGET [SIZE n]): compiles the sources of a target in groups, which parse their headers once. A group
-# has the sources of one folder, at most n of them. What is compiled anew for every SIMD target stays by itself.
+# has the sources of one folder, at most n of them. What is compiled anew for every SIMD target stays by itself, and so
+# does main.cpp, since tests link the other objects of a program.
 option(HEED_UNITY "Compile sources in groups: a clean build takes half the time, and each change longer" ${PROJECT_IS_TOP_LEVEL})
 
 function(heed_unity target)
@@ -15,7 +16,7 @@ function(heed_unity target)
   list(SORT sources)
   foreach(source IN LISTS sources)
     get_filename_component(folder "${source}" DIRECTORY)
-    if(folder MATCHES "/kernels$")
+    if(folder MATCHES "/kernels$" OR source MATCHES "main\\.cpp$")
       set_source_files_properties("${source}" TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       continue()
     endif()

@@ -15,8 +15,8 @@
 namespace heed {
 namespace {
 
-// Blocks of at least one huge page begin at the border of one, so that the kernel can back them with huge pages
-// where it has any. With pages of 4 KiB a row of each of many heads is a miss of the TLB for every row.
+// Blocks of at least one huge page begin at the border of one, so that the kernel can back them with huge
+// pages where it has any. With pages of 4 KiB a row of each of many heads is a miss of the TLB for every row.
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::align_val_t alignment_of(std::size_t bytes) {

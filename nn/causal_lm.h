@@ -66,8 +66,8 @@ class CausalLM final : public Module {
   /// Empty caches for `batch` sequences, one per block, with room for the context.
   std::vector<KVCache> make_caches(std::int64_t batch) const;
   /// Logits of the next tokens of cached sequences, which then belong to the cache: what operator() gives for
-  /// them, bit for bit unless BLAS multiplies. tokens [B, T] → logits [B, T, vocab_size]. With counts only the
-  /// first counts[b] tokens of sample b are taken, and later rows mean nothing. In eval() and under NoGrad.
+  /// them, bit for bit unless BLAS multiplies. tokens [B, T] → logits [B, T, vocab_size]. With counts only
+  /// the first counts[b] tokens of sample b are taken; later rows mean nothing. In eval(), under NoGrad.
   /// Throws    what MultiHeadAttention::decode throws: a sequence beyond the context finds its cache full.
   ///           To slide the window, reset the caches and decode the tokens that stay. A failed call leaves
   ///           the caches as they were.

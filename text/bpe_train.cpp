@@ -26,8 +26,8 @@ struct Pieces {
   std::vector<std::int64_t> counts;  // of each piece
 };
 
-// How often each pair occurs, and where; gives the most frequent pair. A piece is a linked list, so that joining
-// a pair takes no longer than it has occurrences, however long its pieces are.
+// How often each pair occurs, and where; gives the most frequent pair. A piece is a linked list, so that
+// joining a pair takes no longer than it has occurrences, however long its pieces are.
 class PairCounts {
  public:
   explicit PairCounts(const Pieces& pieces) : counts_(pieces.counts) {

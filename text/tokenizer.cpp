@@ -7,7 +7,6 @@
 #include <heed/core/error.h>
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/tokenizer.h>
-#include <heed/text/tokenizer_json.h>
 #include <heed/text/utf8.h>
 
 namespace heed::text {
@@ -85,29 +84,6 @@ std::string CharTokenizer::to_json() const {
   std::string characters;
   for (const char32_t code : codes_) append_utf8(characters, code);
   return nlohmann::json{{"type", "char"}, {"characters", characters}}.dump();
-}
-
-std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) {
-  return detail::tokenizer_from_json(nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false));
-}
-
-std::unique_ptr<Tokenizer> detail::tokenizer_from_json(const nlohmann::json& parsed) {
-  if (parsed.is_object() && parsed.contains("model")) {
-    return std::make_unique<BpeTokenizer>(bpe_from_huggingface(parsed));
-  }
-  if (!parsed.is_object() || !parsed.contains("type") || !parsed["type"].is_string()) {
-    fail<ValueError>("tokenizer_from_json", "not a tokenizer", "", "a JSON object with a text \"type\"");
-  }
-  const auto type = parsed["type"].get<std::string>();
-  if (type == "byte") return std::make_unique<ByteTokenizer>();
-  if (type != "char") {
-    fail<ValueError>("tokenizer_from_json", "unknown kind of tokenizer", type, "byte or char");
-  }
-  if (!parsed.contains("characters") || !parsed["characters"].is_string()) {
-    fail<ValueError>("tokenizer_from_json", "a char tokenizer without its characters", "",
-                     "text \"characters\"");
-  }
-  return std::make_unique<CharTokenizer>(parsed["characters"].get<std::string>());
 }
 
 }  // namespace heed::text

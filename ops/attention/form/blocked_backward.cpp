@@ -198,49 +198,57 @@ bool store_keys(const BackwardPass<T>& pass, const KeySums& layout, const Task& 
   return store(pass.dv, x.value_size, sums + layout.dv_at, layout.value_width) && dk;
 }
 
-// False if dQ, dK or dV is not finite.
+// One task a key head: a buffer of sums for each thread, reused. False if dQ, dK or dV is not finite.
 template <class T>
-bool run_all(const BackwardPass<T>& pass) {
+bool run_owners(const BackwardPass<T>& pass, const KeySums& layout, std::int64_t scratch) {
   const AttentionHeads& x = pass.given;
-  const KeySums layout = key_sums(pass);
-  const std::int64_t segments = segments_of(x), owners = x.samples * x.kv_heads;
-  const auto task = [&](std::int64_t owner, std::int64_t segment) {
+  const auto task = [&](std::int64_t owner) {
+    return Task{.sample = owner / x.kv_heads, .kv_head = owner % x.kv_heads, .segment = 0, .segments = 1};
+  };
+  std::atomic<bool> finite{true};
+  parallel_for(x.samples * x.kv_heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    Tensor memory = empty({layout.elements + scratch}, x.dtype());
+    T* sums = memory.mutable_data<T>();
+    for (std::int64_t owner = begin; owner < end; ++owner) {
+      const Task own = task(owner), following = task(owner + 1);
+      const bool dq =
+          run_task(pass, own, owner + 1 < end ? &following : nullptr, layout, sums, sums + layout.elements);
+      if (!store_keys(pass, layout, own, sums) || !dq) finite.store(false, std::memory_order_relaxed);
+    }
+  });
+  return finite.load(std::memory_order_relaxed);
+}
+
+// Several tasks a key head, whose sums are added at the end. False if dQ, dK or dV is not finite.
+template <class T>
+bool run_segments(const BackwardPass<T>& pass, const KeySums& layout, std::int64_t scratch,
+                  std::int64_t segments) {
+  const AttentionHeads& x = pass.given;
+  const std::int64_t owners = x.samples * x.kv_heads;
+  const auto task = [&](std::int64_t i) {
+    const std::int64_t owner = i / segments;
     return Task{.sample = owner / x.kv_heads,
                 .kv_head = owner % x.kv_heads,
-                .segment = segment,
+                .segment = i % segments,
                 .segments = segments};
   };
-  const std::int64_t scratch = kernels::attention_backward_scratch(x.size, x.value_size);
-  std::atomic<bool> all_finite{true};
-  const auto note = [&](bool finite) {
-    if (!finite) all_finite.store(false, std::memory_order_relaxed);
-  };
-  if (segments == 1) {  // one buffer of sums per thread, reused for each key head
-    parallel_for(owners, 1, [&](std::int64_t begin, std::int64_t end) {
-      Tensor memory = empty({layout.elements + scratch}, x.dtype());
-      T* sums = memory.mutable_data<T>();
-      for (std::int64_t owner = begin; owner < end; ++owner) {
-        const Task own = task(owner, 0), following = task(owner + 1, 0);
-        note(run_task(pass, own, owner + 1 < end ? &following : nullptr, layout, sums,
-                      sums + layout.elements));
-        note(store_keys(pass, layout, own, sums));
-      }
-    });
-    return all_finite.load(std::memory_order_relaxed);
-  }
   Tensor sums = empty({owners, segments, layout.elements}, x.dtype());
   T* data = sums.mutable_data<T>();
+  std::atomic<bool> dq_finite{true};
   parallel_for(owners * segments, 1, [&](std::int64_t begin, std::int64_t end) {
     Tensor memory = empty({scratch}, x.dtype());
     for (std::int64_t i = begin; i < end; ++i) {
-      note(run_task<T>(pass, task(i / segments, i % segments), nullptr, layout, data + i * layout.elements,
-                       memory.mutable_data<T>()));
+      if (!run_task<T>(pass, task(i), nullptr, layout, data + i * layout.elements,
+                       memory.mutable_data<T>())) {
+        dq_finite.store(false, std::memory_order_relaxed);
+      }
     }
   });
+  bool finite = dq_finite.load(std::memory_order_relaxed);
   for (std::int64_t owner = 0; owner < owners; ++owner) {
-    note(store_keys(pass, layout, task(owner, 0), data + owner * segments * layout.elements));
+    finite &= store_keys(pass, layout, task(owner * segments), data + owner * segments * layout.elements);
   }
-  return all_finite.load(std::memory_order_relaxed);
+  return finite;
 }
 
 // dsink_h = Σ P_sink (dlse − Δ), P_sink = exp(sink − max) / sum
@@ -315,7 +323,10 @@ BlockedGradients gradients_of(const AttentionHeads& given, const Seen& seen, con
                              .dk = written(g.k),
                              .dv = written(g.v),
                              .logits = g.logits.defined() ? g.logits.mutable_data<T>() : nullptr};
-  finite = run_all(pass);
+  const KeySums layout = key_sums(pass);
+  const std::int64_t segments = segments_of(given);
+  const std::int64_t scratch = kernels::attention_backward_scratch(given.size, given.value_size);
+  finite = segments == 1 ? run_owners(pass, layout, scratch) : run_segments(pass, layout, scratch, segments);
   if (needs.sink) g.sink = sink_gradient(pass);
   finite = finite && all_finite(g.logits) && all_finite(g.sink);
   return g;

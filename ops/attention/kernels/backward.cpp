@@ -192,10 +192,10 @@ HWY_INLINE void write_logits(const QueryBlock<T>& b, const Tile& tile, const Til
 }
 
 // Adds the dS of dominant keys, so far left out, to the gradients of the logits, of the query and of the key.
-// Runs after dq was written, so that it can add to it.
+// Runs before dq is written.
 template <class T>
 HWY_INLINE void add_dominant(const QueryBlock<T>& b, const RowConstants<T>& r, const Dominant<T>& dominant,
-                             const AttentionGradients<T>& g) {
+                             const AttentionGradients<T>& g, const BackwardScratch<T>& w) {
   const AttentionHead<T>& h = b.head;
   for (std::int64_t i = 0; i < b.count; ++i) {
     if (dominant.found[i] == 0) continue;
@@ -204,7 +204,7 @@ HWY_INLINE void add_dominant(const QueryBlock<T>& b, const RowConstants<T>& r, c
     const T scaled = ds * dominant.slope_of_cap[i];
     if (g.logits.data != nullptr) g.logits[q][key] = ds;
     for (std::int64_t c = 0; c < h.size; ++c) {
-      if (g.dq.data != nullptr) g.dq[q][c] += scaled * h.scale * h.k[key][c];
+      if (g.dq.data != nullptr) w.dq[i * w.width + c] += scaled * h.scale * h.k[key][c];
       if (g.dk.data != nullptr) g.dk[key][c] += scaled * h.scale * h.q[q][c];
     }
   }
@@ -226,6 +226,26 @@ HWY_INLINE bool add_segments_of(Rows<T> to, std::int64_t keys, std::int64_t size
     });
   }
   return hn::AllTrue(d, hn::Eq(zero, hn::Zero(d)));
+}
+
+// What is fetched while a tile is computed: the rows of the tile at `key`, or behind the last one what is
+// written and what the caller asks for.
+template <class T>
+HWY_INLINE Ahead<T> rows_after(const QueryBlock<T>& b, std::int64_t key, const BackwardScratch<T>& w,
+                               const AttentionGradients<T>& g, const AttentionNext<T>& next) {
+  const AttentionHead<T>& h = b.head;
+  Ahead<T> ahead;
+  if (key < b.end) {
+    const std::int64_t n = std::min(block, h.keys - key);
+    if (g.dk.data != nullptr) ahead.add(g.dk[key], g.dk.stride, n, w.width);
+    if (g.dv.data != nullptr) ahead.add(g.dv[key], g.dv.stride, n, w.value_width);
+    ahead.add(h.v[key], h.v.stride, n, h.value_size);
+    ahead.add(h.k[key], h.k.stride, n, h.size);
+  } else {
+    add_next(next, ahead);
+    if (g.dq.data != nullptr) ahead.add(g.dq[b.first], g.dq.stride, b.count, h.size);
+  }
+  return ahead;
 }
 
 // What 64 queries contribute to all gradients, tile by tile as in forward. For the reason of this layout, and
@@ -270,17 +290,7 @@ HWY_INLINE bool backward_of(const AttentionHead<T>& h, std::int64_t first, const
     if (!b.open_tile(key, tile)) continue;
     const Rows<const T> k = whole_vectors({h.k[key], h.k.stride}, tile.keys, h.size, w.k);
     if (h.keep.data != nullptr) b.fill_kept(tile, kept);
-    Ahead<T> ahead;
-    if (key + block < b.end) {
-      const std::int64_t n = std::min(block, h.keys - key - block);
-      if (g.dk.data != nullptr) ahead.add(g.dk[key + block], g.dk.stride, n, w.width);
-      if (g.dv.data != nullptr) ahead.add(g.dv[key + block], g.dv.stride, n, w.value_width);
-      ahead.add(h.v[key + block], h.v.stride, n, h.value_size);
-      ahead.add(h.k[key + block], h.k.stride, n, h.size);
-    } else {
-      add_next(next, ahead);
-      if (g.dq.data != nullptr) ahead.add(g.dq[first], g.dq.stride, b.count, h.size);
-    }
+    Ahead<T> ahead = rows_after(b, key + block, w, g, next);
     for (std::int64_t lane = 0; lane < block; lane += Panel<T>::lanes) {
       if (!open_panel<Panel<T>::lanes>(tile, lane, panel)) {
         clear_keys(w.s, 0, tile.keys, lane);
@@ -298,12 +308,9 @@ HWY_INLINE bool backward_of(const AttentionHead<T>& h, std::int64_t first, const
     if (g.dv.data != nullptr) add_to_keys<T>(tile, w.s, d_output, w.value_width, g.dv, ahead);
     if (g.dk.data != nullptr) add_to_keys<T>(tile, w.dp, q, w.width, g.dk, ahead);
   }
-  bool finite = true;
-  if (g.dq.data != nullptr) {
-    finite = add_segments_of<T>({g.dq[first], g.dq.stride}, b.count, h.size, w.dq, w.width, 1, 0);
-  }
-  add_dominant(b, r, dominant, g);
-  return finite;
+  add_dominant(b, r, dominant, g, w);
+  return g.dq.data == nullptr ||
+         add_segments_of<T>({g.dq[first], g.dq.stride}, b.count, h.size, w.dq, w.width, 1, 0);
 }
 
 #define HEED_ATTENTION_BACKWARD_FOR(T, S)                                                                    \

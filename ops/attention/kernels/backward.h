@@ -29,8 +29,8 @@ std::int64_t attention_backward_scratch(std::int64_t size, std::int64_t value_si
 /// What the queries [first, first + 64) of a head contribute to all gradients. Weights are computed again.
 ///   dV += Wᵀ dO,  dP = (dO Vᵀ) ⊙ keep,  dS = P ⊙ (dP − delta),  dQ = scale · dS K,  dK += scale · dSᵀ Q
 /// The key of a query with P > ½ gets dS = dlse − dsink − Σ dS of its other keys.
-/// with delta = Σ dO ⊙ O − dlse. Queries whose bit in `skip` is set contribute nothing. False if dQ is not
-/// finite.
+/// with delta = Σ dO ⊙ O − dlse. Skipped queries, a bit of `skip`
+/// each, contribute nothing. Returns whether dQ is finite.
 template <class T>
 bool attention_backward(const AttentionHead<T>& head, std::int64_t first, const AttentionRows<const T>& rows,
                         Rows<const T> output, const AttentionCotangents<T>& cotangents, std::uint64_t skip,

@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels {
 namespace HWY_NAMESPACE {
 
-// s[j] = q·k_j for begin <= j < end, q being scaled. Keys lie along the lanes; their rows are read once, in order,
-// and transposed in registers, so that each product is the chain of additions that a tile has.
+// s[j] = q·k_j for begin <= j < end, q being scaled. Keys lie along the lanes; their rows are read once, in
+// order, and transposed in registers, so that each product is the chain of additions that a tile has.
 template <class T>
 HWY_INLINE void scaled_products(const AttentionHead<T>& h, const T* q, std::int64_t begin, std::int64_t end,
                                 T* s) {

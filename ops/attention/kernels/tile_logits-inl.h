@@ -66,7 +66,7 @@ HWY_INLINE void apply_softcap(T cap, T* s, std::int64_t n, T* slope) {
   }
 }
 
-// s ← s − slope · |position of the query − key| on n keys of a panel. Exact where distances are below 2^24 (f32).
+// s ← s − slope · |position of the query − key| on n keys of a panel. In f32 distances are exact below 2^24.
 template <class T>
 HWY_INLINE void subtract_distances(T slope_of_head, double position, std::int64_t key, T* s, std::int64_t n) {
   const hn::ScalableTag<T> d;
@@ -93,8 +93,7 @@ HWY_NOINLINE void add_product(Kind kind, std::int64_t columns, std::int64_t rows
   }
 }
 
-// The products of tiles are two dozen loops for each of their kinds. They are compiled once, in
-// tile_products.cpp.
+// The products of tiles are two dozen loops for each of their kinds. tile_products.cpp compiles them once.
 #define HEED_TILE_PRODUCTS(EXTERN, T)                                                                     \
   EXTERN template void product(IntoTile<T>, std::int64_t, T*, std::int64_t, const T*, std::int64_t,       \
                                const T*, std::int64_t, std::int64_t, bool, Ahead<T>*);                    \
@@ -113,8 +112,7 @@ HWY_INLINE std::int64_t padded(std::int64_t size) {
   return (size + Panel<T>::vector - 1) / Panel<T>::vector * Panel<T>::vector;
 }
 
-// Rows of keys or values that a product can read in whole vectors: as they are, or a copy with zeros behind
-// each row.
+// Rows that a product can read in whole vectors: as they are, or a copy with zeros behind each row.
 template <class T>
 HWY_INLINE Rows<const T> whole_vectors(Rows<const T> from, std::int64_t rows, std::int64_t size, T* copy) {
   const std::int64_t width = padded<T>(size);
@@ -142,8 +140,8 @@ HWY_INLINE void add_to_queries(const Tile& tile, const TilePanel& panel, const T
   });
 }
 
-// to[key] += Σ_i tile[key][i] · rows[i] for the keys of a tile, over the queries i that some key of a group is
-// open to. Rows have `width` elements, whole vectors.
+// to[key] += Σ_i tile[key][i] · rows[i] for the keys of a tile, over the queries i that some key of a group
+// is open to. Rows have `width` elements, whole vectors.
 template <class T>
 HWY_INLINE void add_to_keys(const Tile& tile, const T* factors, Rows<const T> rows, std::int64_t width,
                             Rows<T> to, Ahead<T>& ahead) {
@@ -157,7 +155,7 @@ HWY_INLINE void add_to_keys(const Tile& tile, const T* factors, Rows<const T> ro
   });
 }
 
-// What is fetched while a tile is computed: rows of the next tile, or behind the last one what the caller asks for.
+// Behind the last tile what the caller asks for is fetched.
 template <class T>
 HWY_INLINE void add_next(const AttentionNext<T>& next, Ahead<T>& ahead) {
   for (std::size_t i = 0; i < next.count; ++i) {

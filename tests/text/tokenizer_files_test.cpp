@@ -22,7 +22,7 @@ using heed::text::BpeVocabulary;
 namespace {
 
 struct Folder {
-  fs::path path = fs::temp_directory_path() / ("heed_bpe_files_test_" + std::to_string(::getpid()));
+  fs::path path = fs::temp_directory_path() / ("heed_tokenizer_files_test_" + std::to_string(::getpid()));
   Folder() {
     fs::remove_all(path);
     fs::create_directories(path);

@@ -12,7 +12,6 @@
 #include <heed/io/read_file.h>
 #include <heed/text/bpe_tokenizer.h>
 #include <heed/text/byte_alphabet.h>
-#include <heed/text/tokenizer_json.h>
 
 namespace heed::text {
 namespace {
@@ -215,13 +214,7 @@ std::vector<std::string> merge_lines(const BpeVocabulary& v) {
   return lines;
 }
 
-}  // namespace
-
-BpeVocabulary bpe_from_huggingface(std::string_view json) {
-  return detail::bpe_from_huggingface(Json::parse(json, nullptr, false));
-}
-
-BpeVocabulary detail::bpe_from_huggingface(const Json& root) {
+BpeVocabulary bpe_of(const Json& root) {
   Problems problems;
   BpeVocabulary vocabulary;
   if (!root.is_object()) {
@@ -244,6 +237,35 @@ BpeVocabulary detail::bpe_from_huggingface(const Json& root) {
   }
   problems.raise();
   return vocabulary;
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const Json& parsed) {
+  if (parsed.is_object() && parsed.contains("model")) {
+    return std::make_unique<BpeTokenizer>(bpe_of(parsed));
+  }
+  if (!parsed.is_object() || !parsed.contains("type") || !parsed["type"].is_string()) {
+    fail<ValueError>("tokenizer_from_json", "not a tokenizer", "", "a JSON object with a text \"type\"");
+  }
+  const auto type = parsed["type"].get<std::string>();
+  if (type == "byte") return std::make_unique<ByteTokenizer>();
+  if (type != "char") {
+    fail<ValueError>("tokenizer_from_json", "unknown kind of tokenizer", type, "byte or char");
+  }
+  if (!parsed.contains("characters") || !parsed["characters"].is_string()) {
+    fail<ValueError>("tokenizer_from_json", "a char tokenizer without its characters", "",
+                     "text \"characters\"");
+  }
+  return std::make_unique<CharTokenizer>(parsed["characters"].get<std::string>());
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> tokenizer_from_json(std::string_view json) {
+  return tokenizer_of(Json::parse(json, nullptr, /*allow_exceptions=*/false));
+}
+
+BpeVocabulary bpe_from_huggingface(std::string_view json) {
+  return bpe_of(Json::parse(json, nullptr, false));
 }
 
 std::string BpeTokenizer::to_json() const {
@@ -326,7 +348,7 @@ std::unique_ptr<BpeTokenizer> gpt2_tokenizer(const Json& vocab, const std::strin
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   const Json root = Json::parse(io::read_json_object(path));
   if (!is_vocabulary(root)) {
-    return naming(path, [&] { return detail::tokenizer_from_json(root); });
+    return naming(path, [&] { return tokenizer_of(root); });
   }
   const std::filesystem::path merges = std::filesystem::path(path).parent_path() / "merges.txt";
   if (std::filesystem::exists(merges)) return gpt2_tokenizer(root, path, merges);
