@@ -1,7 +1,3 @@
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -15,13 +11,7 @@
 namespace heed {
 namespace {
 
-// Blocks of at least one huge page begin at the border of one, so that the kernel can back them with huge
-// pages where it has any. With pages of 4 KiB a row of each of many heads is a miss of the TLB for every row.
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-std::align_val_t alignment_of(std::size_t bytes) {
-  return std::align_val_t{bytes >= huge_page ? huge_page : 64};
-}
+constexpr std::align_val_t alignment{64};
 
 // Size classes: eight per doubling, so a block wastes less than an eighth.
 struct SizeClass {
@@ -35,11 +25,6 @@ SizeClass size_class(std::size_t bytes) {
   const std::size_t step = std::size_t{1} << (log - 3);
   const std::size_t eighth = (n - (std::size_t{1} << log) + step - 1) / step;
   return {log * 8 + eighth, (std::size_t{1} << log) + eighth * step};
-}
-
-std::size_t bytes_of_class(std::size_t index) {
-  const std::size_t log = index / 8;
-  return (std::size_t{1} << log) + (index % 8) * (std::size_t{1} << (log - 3));
 }
 
 struct Cache {
@@ -74,20 +59,10 @@ void* take_cached(const SizeClass& c) {
 }
 
 void* allocate_fresh(std::size_t bytes) {
-  const std::align_val_t alignment = alignment_of(bytes);
-  void* block = ::operator new(bytes, alignment, std::nothrow);
-  if (block == nullptr) {
-    release_cached();
-    block = ::operator new(bytes, alignment);
-  }
-#if defined(MADV_HUGEPAGE)
-  // Only whole huge pages, so that no more memory is used than was asked for. A refusal changes nothing.
-  if (bytes >= huge_page) static_cast<void>(madvise(block, bytes / huge_page * huge_page, MADV_HUGEPAGE));
-#endif
-  return block;
+  if (void* block = ::operator new(bytes, alignment, std::nothrow)) return block;
+  release_cached();
+  return ::operator new(bytes, alignment);
 }
-
-void free_block(void* block, std::size_t bytes) { ::operator delete(block, alignment_of(bytes)); }
 
 }  // namespace
 
@@ -100,9 +75,8 @@ void reset_peak_bytes() { peak.store(live.load(std::memory_order_relaxed), std::
 
 void release_cached() {
   const std::lock_guard lock(cache().mutex);
-  for (std::size_t index = 0; index < cache().bins.size(); ++index) {
-    auto& bin = cache().bins[index];
-    for (void* block : bin) free_block(block, bytes_of_class(index));
+  for (auto& bin : cache().bins) {
+    for (void* block : bin) ::operator delete(block, alignment);
     bin.clear();
     bin.shrink_to_fit();
   }
@@ -126,14 +100,17 @@ void* allocate_data(std::size_t bytes) {
 
 void free_data(void* block, std::size_t bytes) noexcept {
   live.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-  if (!caching_enabled()) return free_block(block, bytes);
+  if (!caching_enabled()) {
+    ::operator delete(block, alignment);
+    return;
+  }
   const SizeClass c = size_class(bytes);
   try {
     const std::lock_guard lock(cache().mutex);
     cache().bins[c.index].push_back(block);
     cached.fetch_add(static_cast<std::int64_t>(c.bytes), std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {  // no room to remember the block: give it back
-    free_block(block, c.bytes);
+    ::operator delete(block, alignment);
   }
 }
 
