@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr std::align_val_t block_alignment{64};
 
 // Size classes: eight per doubling, so a block wastes less than an eighth.
 struct SizeClass {
@@ -59,9 +59,9 @@ void* take_cached(const SizeClass& c) {
 }
 
 void* allocate_fresh(std::size_t bytes) {
-  if (void* block = ::operator new(bytes, alignment, std::nothrow)) return block;
+  if (void* block = ::operator new(bytes, block_alignment, std::nothrow)) return block;
   release_cached();
-  return ::operator new(bytes, alignment);
+  return ::operator new(bytes, block_alignment);
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void reset_peak_bytes() { peak.store(live.load(std::memory_order_relaxed), std::
 void release_cached() {
   const std::lock_guard lock(cache().mutex);
   for (auto& bin : cache().bins) {
-    for (void* block : bin) ::operator delete(block, alignment);
+    for (void* block : bin) ::operator delete(block, block_alignment);
     bin.clear();
     bin.shrink_to_fit();
   }
@@ -101,7 +101,7 @@ void* allocate_data(std::size_t bytes) {
 void free_data(void* block, std::size_t bytes) noexcept {
   live.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   if (!caching_enabled()) {
-    ::operator delete(block, alignment);
+    ::operator delete(block, block_alignment);
     return;
   }
   const SizeClass c = size_class(bytes);
@@ -110,7 +110,7 @@ void free_data(void* block, std::size_t bytes) noexcept {
     cache().bins[c.index].push_back(block);
     cached.fetch_add(static_cast<std::int64_t>(c.bytes), std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {  // no room to remember the block: give it back
-    ::operator delete(block, alignment);
+    ::operator delete(block, block_alignment);
   }
 }
 
