@@ -1,15 +1,11 @@
-# heed_unity(TARGET [SIZE n]): compiles the sources of a target in groups, which parse their headers once. A group
-# has the sources of one folder, at most n of them. What is compiled anew for every SIMD target stays by itself, and so
+# heed_unity(TARGET): compiles the sources of a target in groups, which parse their headers once. A group
+# has the sources of one folder, at most twenty of them. What is compiled anew for every SIMD target stays by itself, and so
 # does main.cpp, since tests link the other objects of a program.
 option(HEED_UNITY "Compile sources in groups: a clean build takes half the time, and each change longer" ${PROJECT_IS_TOP_LEVEL})
 
 function(heed_unity target)
   if(NOT HEED_UNITY)
     return()
-  endif()
-  cmake_parse_arguments(PARSE_ARGV 1 unity "" "SIZE" "")
-  if(NOT unity_SIZE)
-    set(unity_SIZE 20)
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
@@ -25,7 +21,7 @@ function(heed_unity target)
     if(NOT DEFINED count_${folder})
       set(count_${folder} 0)
     endif()
-    math(EXPR group "${count_${folder}} / ${unity_SIZE}")
+    math(EXPR group "${count_${folder}} / 20")
     math(EXPR count_${folder} "${count_${folder}} + 1")
     set_source_files_properties("${source}" TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP "${folder}_${group}")
   endforeach()
