@@ -118,7 +118,7 @@ void for_blocks(const ForwardPass<T>& pass, Body&& body) {
     Tensor memory = empty({scratch}, x.dtype());
     for (std::int64_t i = begin; i < end; ++i) {
       kernels::AttentionNext<T> next;
-      if (i + 1 < end) next = first_rows(pass, block_at(i + 1), (i + 1) % blocks == 0);
+      if (x.queries > 1 && i + 1 < end) next = first_rows(pass, block_at(i + 1), (i + 1) % blocks == 0);
       body(block_at(i), next, memory.mutable_data<T>());
     }
   });
